@@ -62,7 +62,7 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
     }
   }
   pestle_parse_leave(p);
-  if (close == '}' && pestle_parse_at(p, close)) {
+  if (close == '}') {
     const pestle_str_t* end = &pestle_parse_token(p)->whole;
     const char* begin = open.whole.data;
     out_value->text =

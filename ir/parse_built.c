@@ -13,9 +13,8 @@
 static pestle_str_t attr_of(const pestle_built_row_t* row, pestle_str_t word) {
   pestle_str_t rest = pestle_str(row->keywords), pair, key;
   while (pestle_str_next(&rest, ' ', &pair)) {
-    if (pestle_str_next(&pair, '=', &key) && pestle_str_equal(key, word)) {
-      return pair;
-    }
+    pestle_str_split(pair, '=', &key, &pair);
+    if (pestle_str_equal(key, word)) return pair;
   }
   return word;
 }
@@ -137,15 +136,15 @@ static pestle_status_t name_results(pestle_parser_t* p,
                                     const pestle_token_t* names,
                                     size_t name_count, pestle_value_t** values,
                                     size_t value_count) {
-  if (name_count != 1 || !value_count || !values[0]->node) return NULL;
+  if (name_count != 1 || !values[0]->node) return NULL;
   pestle_node_t* node = values[0]->node;
-  bool whole = node->result_count == value_count, made = false;
+  bool whole = node->result_count == value_count;
   for (size_t i = 0; whole && i < value_count; ++i)
     whole = values[i] == &node->results[i];
   const pestle_node_t* n = last ? last->next : o->builder->block->first;
-  for (; n && !made; n = n->next)
-    made = n == node;
-  if (!whole || !made || !pestle_text_is_wish(names[0].text)) return NULL;
+  while (n && n != node)
+    n = n->next;
+  if (!whole || !n || !pestle_text_is_wish(names[0].text)) return NULL;
   char* name = pestle_arena_strndup(&p->scratch, names[0].text);
   if (!name) return PESTLE_OOM();
   node->results[0].name = pestle_module_intern_string(p->module, name);

@@ -25,9 +25,8 @@ pestle_status_t pestle_parse_note_composite(pestle_parser_t* p,
       .decomposition = pestle_arena_strdup(&p->kept, o->g.decomposition),
       .line = o->at.line,
       .column = o->at.column};
-  return composite.decomposition && pestle_vec_push(&p->composites, composite)
-             ? NULL
-             : PESTLE_OOM();
+  if (!composite.decomposition) return PESTLE_OOM();
+  return pestle_vec_push(&p->composites, composite) ? NULL : PESTLE_OOM();
 }
 
 pestle_status_t pestle_parse_attach_bodies(pestle_parser_t* p) {

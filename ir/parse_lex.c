@@ -229,7 +229,7 @@ pestle_status_t pestle_parse_expected(const pestle_parser_t* p,
                               "a string does not end on its line");
   }
   // Damaged input may hold any byte: only what prints is quoted.
-  if (t->whole.size && (t->whole.data[0] < ' ' || t->whole.data[0] > '~')) {
+  if (t->whole.data[0] < ' ' || t->whole.data[0] > '~') {
     return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
                               "expected %s, found the byte 0x%02x", what,
                               (unsigned char)t->whole.data[0]);

@@ -429,7 +429,7 @@ static pestle_status_t bind_results(pestle_parser_t* p,
                                  &node->results[next], (size_t)count));
     next += (uint32_t)count;
   }
-  if (next != node->result_count && (r->count || next == UINT32_MAX)) {
+  if (next != node->result_count && r->count) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "'%s' has %u results, not as many as are named",
                               pestle_op_info(o->g.op)->mlir,

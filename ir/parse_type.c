@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types. The inside of tensor<..> is read from the characters: "4x8xf32" is one
 // word to a lexer.
+#include "ir/infer.h"
 #include "ir/parse_internal.h"
 #include "ir/quant.h"
 
@@ -312,12 +313,5 @@ pestle_status_t pestle_parse_function_type(pestle_parser_t* p,
 }
 
 bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b) {
-  if (a->dtype != b->dtype || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; ++i) {
-    if (a->dims[i] != b->dims[i] && a->dims[i] != PESTLE_DIM_DYNAMIC &&
-        b->dims[i] != PESTLE_DIM_DYNAMIC) {
-      return false;
-    }
-  }
-  return true;
+  return a->dtype == b->dtype && pestle_shapes_agree(a, b);
 }

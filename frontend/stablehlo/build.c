@@ -77,14 +77,7 @@ pestle_status_t pestle_bytecode_operands(pestle_bytecode_builder_t* b,
 }
 
 static bool dims_agree(const pestle_type_t* a, const pestle_type_t* b) {
-  if (a->dtype != b->dtype || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; ++i) {
-    if (a->dims[i] != b->dims[i] && a->dims[i] != PESTLE_DIM_DYNAMIC &&
-        b->dims[i] != PESTLE_DIM_DYNAMIC) {
-      return false;
-    }
-  }
-  return true;
+  return a->dtype == b->dtype && pestle_shapes_agree(a, b);
 }
 
 // Checks that |leaves| are what |type| says and moves behind them.
@@ -281,11 +274,9 @@ static pestle_status_t note_composite(pestle_bytecode_builder_t* b,
   pestle_generic_composite_t composite = {
       .node = node,
       .decomposition = pestle_arena_strdup(&b->kept, g->decomposition)};
-  return composite.decomposition &&
-                 pestle_vec_push(&b->composites, composite) &&
-                 pestle_vec_push(&b->composite_ops, op)
-             ? NULL
-             : PESTLE_OOM();
+  if (!composite.decomposition) return PESTLE_OOM();
+  if (!pestle_vec_push(&b->composites, composite)) return PESTLE_OOM();
+  return pestle_vec_push(&b->composite_ops, op) ? NULL : PESTLE_OOM();
 }
 
 static pestle_status_t set_location(pestle_bytecode_builder_t* b,

@@ -18,15 +18,14 @@ enum { FORMS = sizeof(forms) / sizeof(*forms), SEGMENTS = 2, MAX_NUMBERS = 8 };
 
 static bool is_called(const char* whole, pestle_str_t dialect,
                       pestle_str_t op) {
-  return strlen(whole) == dialect.size + 1 + op.size &&
-         !memcmp(whole, dialect.data, dialect.size) &&
-         whole[dialect.size] == '.' &&
-         !memcmp(whole + dialect.size + 1, op.data, op.size);
+  pestle_str_t before, behind;
+  pestle_str_split(pestle_str(whole), '.', &before, &behind);
+  return pestle_str_equal(before, dialect) && pestle_str_equal(behind, op);
 }
 
 const pestle_bytecode_form_t* pestle_bytecode_find_form(pestle_str_t dialect,
                                                         pestle_str_t op) {
-  for (size_t i = 0; dialect.size && op.size && i < FORMS; ++i) {
+  for (size_t i = 0; i < FORMS; ++i) {
     if (is_called(forms[i].op, dialect, op)) return &forms[i];
   }
   return NULL;

@@ -70,7 +70,8 @@ static pestle_status_t read_file(walk_t* w, pestle_reader_t* r, bool is_range) {
   if (is_range) PESTLE_TRY(pestle_reader_varint(r, &count));
   for (uint64_t i = 0; i < count && i < 2; ++i)
     PESTLE_TRY(pestle_reader_varint(r, &at[i]));
-  if (w->loc->file || !file) return NULL;
+  if (!file) return NULL;
+  // Where a file is known, nothing more is visited.
   w->loc->file = file;
   w->loc->line = position(at[0]);
   w->loc->column = position(at[1]);

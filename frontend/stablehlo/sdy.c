@@ -62,7 +62,7 @@ static pestle_status_t read_shardings(pestle_bytecode_builder_t* b,
   return NULL;
 }
 
-// Argument |index| of the region, a tensor.
+// Argument |index| of the region, which takes as many tensors as |slot| has.
 static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
                                   pestle_bytecode_place_t* place,
                                   const pestle_shardings_t* s, uint32_t index,
@@ -70,7 +70,7 @@ static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
                                   pestle_bytecode_slot_t* slot) {
   pestle_value_t** part = PESTLE_ARENA_NEW(&b->kept, pestle_value_t*);
   if (!part) return PESTLE_OOM();
-  if (type->leaves != 1 || slot->type->leaves != 1) return NULL;
+  if (type->leaves != 1) return NULL;
   PESTLE_TRY(pestle_mark_local(&place->builder, slot->leaves[0],
                                pestle_sharding_of_list(s->in, index), s->axes,
                                &type->type, part));
@@ -153,7 +153,7 @@ pestle_status_t pestle_bytecode_build_wish(pestle_bytecode_builder_t* b,
   pestle_generic_value_t dict;
   const pestle_bytecode_form_t* form = b->names[op->name].form;
   bool alone = pestle_module_world(b->module).partitions == 1;
-  if (alone || !form || op->operand_count != 1)
+  if (alone || op->operand_count != 1)
     return pestle_bytecode_build_tuple(b, op);
   PESTLE_TRY(pestle_bytecode_op_attributes(
       &b->decoder, &b->kept, form, op->properties, op->attributes, &dict));

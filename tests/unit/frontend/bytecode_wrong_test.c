@@ -7,6 +7,7 @@
 
 #include "frontend/stablehlo/import.h"
 #include "ir/graph.h"
+#include "ir/sharding.h"
 
 static pestle_context_t* context;
 
@@ -46,7 +47,7 @@ static void expect(const char* name, buf_t* file, pestle_status_code_t code,
 #define MINUS(value) (((uint64_t)(value) << 1) - 1)
 
 // Indices of what begin() makes.
-enum { S_X, S_FILE, S_SIGNS, S_NINE, S_EMPTY, S_KEY, S_BARE };
+enum { S_X, S_FILE, S_SIGNS, S_NINE, S_EMPTY, S_KEY, S_BARE, S_BRACE };
 enum {
   T_F32,
   T_I64,
@@ -61,7 +62,10 @@ enum {
   T_MASK,
   T_DYNAMIC,
   T_I4,
-  T_I4S
+  T_I4S,
+  T_TF32,
+  T_TF32S,
+  T_NEXT
 };
 enum {
   A_X,
@@ -73,13 +77,16 @@ enum {
   A_NINE,
   A_MINUS,
   A_SUB,
-  A_BARE
+  A_BARE,
+  A_BRACE,
+  A_FLOAT,
+  A_ODD_SYMBOL
 };
 
 static void begin(bc_t* b) {
   *b = (bc_t){.format = 6};
-  static const char* const strings[] = {"x", "my file",  "a\"\\\n$", "9",
-                                        "",  "my.thing", "azAZ09_$."};
+  static const char* const strings[] = {"x", "my file",  "a\"\\\n$",  "9",
+                                        "",  "my.thing", "azAZ09_$.", "a{:"};
   for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); ++i)
     bc_string(b, strings[i]);
   bc_element(b, BC_F32);
@@ -95,6 +102,7 @@ static void begin(bc_t* b) {
   bc_tensor(b, T_I1, 1, (int64_t[]){9});
   bc_tensor(b, T_F32, 1, (int64_t[]){INT64_MIN});
   bc_tensor(b, bc_element(b, 10), 1, (int64_t[]){2});
+  bc_tensor(b, bc_element(b, 34), 1, (int64_t[]){2});
   BC_ATTRIBUTE(b, BC_BUILTIN, 2, S_X);
   BC_ATTRIBUTE(b, BC_VHLO, 14, S_SIGNS);
   BC_ATTRIBUTE(b, BC_VHLO, 9, T_I64, Z(5));
@@ -105,6 +113,9 @@ static void begin(bc_t* b) {
   BC_ATTRIBUTE(b, BC_BUILTIN, 8, T_I32, MINUS(3));
   BC_ATTRIBUTE(b, BC_SDY, 3, Z(2), Z(4));
   BC_ATTRIBUTE(b, BC_BUILTIN, 2, S_BARE);
+  BC_ATTRIBUTE(b, BC_BUILTIN, 2, S_BRACE);
+  BC_ATTRIBUTE(b, BC_VHLO, 8, T_F32, Z(0x3FC00000));
+  BC_ATTRIBUTE(b, BC_BUILTIN, 4, A_SIGNS);
 }
 
 // A module without functions and with |attributes|, a dictionary's index.
@@ -159,6 +170,9 @@ static const attribute_t attributes[] = {
     GOOD(VHLO, "[5, \"x\", -3 : i32, unit, @x]", 1, 5, A_FIVE, A_X, A_MINUS,
          A_UNIT, A_SYMBOL),
     GOOD(VHLO, "[]", 1, 0),
+    GOOD(VHLO, "[1.500000e+00 : f32, 5]", 1, 2, A_FLOAT, A_FIVE),
+    GOOD(VHLO, "{\"a{:\" = 5 : i64}", 6, 1, A_BRACE, A_FIVE),
+    GOOD(VHLO, "tf32", 17, T_TF32S),
     GOOD(VHLO, "{x = 5 : i64, \"9\" = -3 : i32}", 6, 2, A_X, A_FIVE, A_NINE,
          A_MINUS),
     GOOD(VHLO, "{\"a\\22\\\\\\0A$\" = [], x}", 6, 2, A_SIGNS, A_NONE, A_X,
@@ -188,6 +202,7 @@ static const attribute_t attributes[] = {
     GOOD(BUILTIN, "@\"9\"", 4, A_NINE),
     GOOD(BUILTIN, "@\"a\\22\\\\\\0A$\"", 4, A_SIGNS),
     GOOD(BUILTIN, "@azAZ09_$.", 4, A_BARE),
+    GOOD(BUILTIN, "@\"a{:\"", 4, A_BRACE),
     GOOD(VHLO, "{azAZ09_$. = \"azAZ09_$.\"}", 6, 1, A_BARE, A_BARE),
     GOOD(BUILTIN, NULL, 5, A_X, 0),
     GOOD(BUILTIN, "tensor<?xf32>", 6, T_DYNAMIC),
@@ -268,6 +283,7 @@ static const attribute_t attributes[] = {
     GOOD(SDY, "#sdy.sharding<@\"x\", []>", 6, A_SYMBOL, 0, 0),
     GOOD(SDY, "#sdy.sharding<@\"x\", [\"x\"], replicated={\"9\"}>", 6, A_SYMBOL,
          1, A_X, 1, A_NINE),
+    GOOD(SDY, "#sdy.sharding<@\"a\\\"\\\\\\n$\", []>", 6, A_ODD_SYMBOL, 0, 0),
     GOOD(SDY, "#sdy.sharding<, []>", 6, A_UNIT, 0, 0),
     GOOD(SDY, "#sdy.sharding_per_value<[]>", 7, 0),
     GOOD(SDY, "#sdy.sharding_per_value<[, ]>", 7, 2, A_UNIT, A_NONE),
@@ -289,6 +305,8 @@ static const attribute_t attributes[] = {
         Z(5)),
     BAD(VHLO, UNSUPPORTED, "numbers of type 'f80' are not supported", 8, T_F80,
         Z(5)),
+    BAD(VHLO, UNSUPPORTED, "a number of type 'tf32' is not supported", 8,
+        T_TF32, Z(5)),
     BAD(VHLO, MALFORMED, "a number of no number's type", 9, T_TENSOR, Z(5)),
     BAD(VHLO, MALFORMED, "a number of no number's type", 8, T_FUNCTION, Z(5)),
     BAD(VHLO, MALFORMED, "a key that is no string", 6, 1, A_FIVE, A_FIVE),
@@ -305,6 +323,8 @@ static const attribute_t attributes[] = {
     BAD(BUILTIN, MALFORMED, "a symbol that is no string", 4, A_FIVE),
     BAD(BUILTIN, MALFORMED, "string 999 of", 3, 999, 1),
     BAD(BUILTIN, MALFORMED, "resource 0 of 0", 16, T_TENSOR, 0),
+    BAD(BUILTIN, MALFORMED, "an array of another size than it says", 17, T_I4,
+        0, 0),
     RAW(BUILTIN, MALFORMED, "an array of another size than it says", "\1\0\0\0",
         17, T_I32, 2, 4),
     RAW(BUILTIN, MALFORMED, "an array of another size than it says",
@@ -423,6 +443,55 @@ static void test_no_dictionary(void** state) {
          "nested more than");
 }
 
+// Texts of parts of parts, which few bytes can name, and many that are long.
+static void test_long_texts(void** state) {
+  (void)state;
+  enum { PARTS = 16, DEPTH = 6 };
+  for (int sdy = 0; sdy < 2; ++sdy) {
+    bc_t b;
+    begin(&b);
+    uint32_t value = A_FIVE, key = put_key(&b, "my.thing");
+    for (int depth = 0; depth < DEPTH; ++depth) {
+      uint64_t numbers[2 + 2 * PARTS] = {sdy ? 0 : 6, PARTS};
+      for (int i = 0; i < PARTS; ++i) {
+        numbers[2 + (sdy ? i : 2 * i)] = sdy ? (depth ? value : A_BARE) : A_X;
+        if (!sdy) numbers[3 + 2 * i] = value;
+      }
+      value = bc_attribute(&b, sdy ? BC_SDY : BC_VHLO, numbers,
+                           2 + (sdy ? PARTS : 2 * PARTS));
+    }
+    buf_t file =
+        module_with(&b, BC_ATTRIBUTE(&b, BC_BUILTIN, 1, 1, key, value));
+    expect("deep", &file, PESTLE_STATUS_RESOURCE_EXHAUSTED,
+           sdy ? "the text of a sharding is longer than a mebibyte"
+               : "the text of an attribute is longer than a mebibyte");
+  }
+  // 64 MiB in all, each a little less than one.
+  enum { SIZE = (1 << 20) - 64, COUNT = 65 };
+  static char keys[COUNT][16];
+  char* text = malloc(SIZE + 1);
+  memset(text, 'a', SIZE);
+  text[SIZE] = 0;
+  for (int less = 0; less < 2; ++less) {
+    bc_t b;
+    begin(&b);
+    uint32_t value = BC_ATTRIBUTE(&b, BC_BUILTIN, 2, bc_string(&b, text));
+    size_t count = less ? 2 : COUNT;
+    uint64_t numbers[2 + 2 * COUNT] = {1, count};
+    for (size_t i = 0; i < count; ++i) {
+      snprintf(keys[i], sizeof(keys[i]), "my.%zu", i);
+      numbers[2 + 2 * i] = put_key(&b, keys[i]);
+      numbers[3 + 2 * i] = value;
+    }
+    buf_t file =
+        module_with(&b, bc_attribute(&b, BC_BUILTIN, numbers, 2 + 2 * count));
+    expect("long texts", &file,
+           less ? PESTLE_STATUS_OK : PESTLE_STATUS_RESOURCE_EXHAUSTED,
+           "or all are longer than 64");
+  }
+  free(text);
+}
+
 // --- Types ---
 
 static buf_t function_of(bc_t* b, uint32_t type) {
@@ -511,52 +580,58 @@ static void test_types(void** state) {
 // f32 that are i8, alone or along an axis.
 #define SCALE Z(0x3FE0000000000000)
 
+static const attribute_t quantised_along =
+    GOOD(QUANT, NULL, 5, 1, T_NEXT, T_F32, 0, MINUS(128), Z(127), 2, SCALE,
+         SCALE, 2, Z(0), Z(1));
+
+static buf_t quantised_file(const attribute_t* row) {
+  bc_t b;
+  begin(&b);
+  assert_int_equal(bc_element(&b, 11), T_NEXT);  // i8
+  uint32_t element = bc_type(&b, row->dialect, row->numbers, row->count);
+  uint32_t type = bc_tensor(&b, element, 1, (int64_t[]){2});
+  return function_of(&b, type);
+}
+
 static void test_quantised(void** state) {
   (void)state;
   static const attribute_t rows[] = {
-      GOOD(QUANT, NULL, 4, 1, 15, T_F32, SCALE, Z(3), MINUS(128), Z(127)),
-      GOOD(VHLO, NULL, 24, 0, 15, T_F32, SCALE, Z(3), Z(0), Z(255)),
-      GOOD(QUANT, NULL, 5, 1, 15, T_F32, 0, MINUS(128), Z(127), 2, SCALE, SCALE,
-           2, Z(0), Z(1)),
-      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, 15, T_F32,
-          SCALE, Z(3), MINUS(129), Z(127)),
-      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, 15, T_F32,
-          SCALE, Z(3), MINUS(128), Z(128)),
-      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, 15, T_F32,
-          SCALE, Z(3), Z(5), Z(4)),
-      BAD(VHLO, MALFORMED, "a scale that is no positive number", 24, 1, 15,
+      GOOD(QUANT, NULL, 4, 1, T_NEXT, T_F32, SCALE, Z(3), MINUS(128), Z(127)),
+      GOOD(VHLO, NULL, 24, 0, T_NEXT, T_F32, SCALE, Z(3), Z(0), Z(255)),
+      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, T_NEXT,
+          T_F32, SCALE, Z(3), MINUS(129), Z(127)),
+      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, T_NEXT,
+          T_F32, SCALE, Z(3), MINUS(128), Z(128)),
+      BAD(VHLO, MALFORMED, "a range that its storage has not", 24, 1, T_NEXT,
+          T_F32, SCALE, Z(3), Z(5), Z(4)),
+      BAD(VHLO, MALFORMED, "a scale that is no positive number", 24, 1, T_NEXT,
           T_F32, Z(0x7FF0000000000000), Z(3), MINUS(128), Z(127)),
       BAD(VHLO, UNSUPPORTED, "'i64' that stand for 'f32'", 24, 1, T_I64, T_F32),
       BAD(VHLO, UNSUPPORTED, "'f32' that stand for 'f32'", 24, 1, T_F32, T_F32),
-      BAD(VHLO, UNSUPPORTED, "'i8' that stand for 'i64'", 24, 1, 15, T_I64),
-      BAD(VHLO, UNSUPPORTED, "'i8' that stand for 'f32'", 24, 1, 15, T_TENSOR),
+      BAD(VHLO, UNSUPPORTED, "'i8' that stand for 'i64'", 24, 1, T_NEXT, T_I64),
+      BAD(VHLO, UNSUPPORTED, "'i8' that stand for 'f32'", 24, 1, T_NEXT,
+          T_TENSOR),
       BAD(VHLO, UNSUPPORTED, "'f32' that stand for 'f32'", 24, 1, T_TENSOR,
           T_F32),
-      BAD(VHLO, MALFORMED, "axis 16 of 16", 30, 1, 15, T_F32, 16),
-      BAD(VHLO, MALFORMED, "not as many zeros as scales", 30, 1, 15, T_F32, 0,
-          MINUS(128), Z(127), 0, 0),
-      BAD(VHLO, MALFORMED, "not as many zeros as scales", 30, 1, 15, T_F32, 0,
-          MINUS(128), Z(127), 1, SCALE, 2, Z(0), Z(0)),
-      BAD(VHLO, MALFORMED, "a scale that is no positive number", 30, 1, 15,
+      BAD(VHLO, MALFORMED, "axis 16 of 16", 30, 1, T_NEXT, T_F32, 16),
+      BAD(VHLO, MALFORMED, "not as many zeros as scales", 30, 1, T_NEXT, T_F32,
+          0, MINUS(128), Z(127), 0, 0),
+      BAD(VHLO, MALFORMED, "not as many zeros as scales", 30, 1, T_NEXT, T_F32,
+          0, MINUS(128), Z(127), 1, SCALE, 2, Z(0), Z(0)),
+      BAD(VHLO, MALFORMED, "a scale that is no positive number", 30, 1, T_NEXT,
           T_F32, 0, MINUS(128), Z(127), 1, MINUS(1), 1, Z(0)),
-      BAD(VHLO, MALFORMED, "a count of more than the file holds", 30, 1, 15,
+      BAD(VHLO, MALFORMED, "a count of more than the file holds", 30, 1, T_NEXT,
           T_F32, 0, MINUS(128), Z(127), 90),
       BAD(VHLO, MALFORMED, "it is cut off", 24),
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
-    bc_t b;
     char name[64];
     snprintf(name, sizeof(name), "quantised type %zu", i);
-    begin(&b);
-    while (b.type_count < 15)
-      bc_element(&b, BC_F32);
-    assert_int_equal(bc_element(&b, 11), 15);  // i8
-    uint32_t element =
-        bc_type(&b, rows[i].dialect, rows[i].numbers, rows[i].count);
-    uint32_t type = bc_tensor(&b, element, 1, (int64_t[]){2});
-    buf_t file = function_of(&b, type);
+    buf_t file = quantised_file(&rows[i]);
     expect(name, &file, rows[i].code, rows[i].text);
   }
+  buf_t file = quantised_file(&quantised_along);
+  expect("along an axis", &file, PESTLE_STATUS_OK, NULL);
 }
 
 // --- Locations ---
@@ -627,6 +702,40 @@ static void test_locations(void** state) {
     pestle_module_release(module);
     free(file.data);
   }
+}
+
+// A location that is written as text is not read.
+static void test_text_location(void** state) {
+  (void)state;
+  bc_t b;
+  buf_t ops = {0};
+  begin(&b);
+  uint32_t location = (uint32_t)b.attribute_count++;
+  b.attributes[location].dialect = BC_BUILTIN;
+  b.attributes[location].is_text = true;
+  buf_raw(&b.attributes[location].bytes, "\x15\x03\x07", 4);  // as a name's
+  bc_op_t negate = {.name = bc_name(&b, BC_VHLO, "negate_v1"),
+                    .location = location + 1,
+                    .operands = {0},
+                    .operand_count = 1,
+                    .types = {T_TENSOR},
+                    .type_count = 1};
+  bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                 .operands = {1},
+                 .operand_count = 1};
+  bc_put_op(&b, &ops, &negate);
+  bc_put_op(&b, &ops, &end);
+  buf_t ir = bc_main(&b, T_TENSOR, 2, 2, &ops);
+  buf_t file = bc_file_of(&b, &ir);
+  pestle_module_t* module;
+  assert_ok(import_in(context, file.data, file.size, &module));
+  const pestle_loc_t* loc =
+      &pestle_module_entry(module)->body->block->first->loc;
+  assert_string_equal(loc->file, "x.bc");
+  assert_null(loc->name);
+  assert_int_equal(loc->line, 0);
+  pestle_module_release(module);
+  free(file.data);
 }
 
 // --- Sections ---
@@ -789,7 +898,7 @@ typedef struct op_case_t {
   uint32_t dialect;
   const char* op;
   size_t property_count;
-  uint32_t properties[4];
+  uint32_t properties[8];
   size_t operand_count;
   uint32_t operand, type;
   size_t result_count, region_count;
@@ -805,7 +914,7 @@ static const op_case_t op_cases[] = {
      {0},
      2,
      0,
-     14,
+     T_NEXT,
      1,
      0,
      PESTLE_STATUS_OK,
@@ -817,7 +926,7 @@ static const op_case_t op_cases[] = {
      {0},
      3,
      0,
-     14,
+     T_NEXT,
      1,
      0,
      PESTLE_STATUS_MALFORMED,
@@ -829,7 +938,7 @@ static const op_case_t op_cases[] = {
      {0},
      2,
      0,
-     14,
+     T_NEXT,
      0,
      0,
      PESTLE_STATUS_MALFORMED,
@@ -1002,6 +1111,91 @@ static const op_case_t op_cases[] = {
      0,
      PESTLE_STATUS_UNSUPPORTED,
      "properties; Pestle knows it with"},
+    {"no result",
+     BC_VHLO,
+     "negate_v1",
+     0,
+     {0},
+     1,
+     0,
+     T_TENSOR,
+     0,
+     0,
+     PESTLE_STATUS_MALFORMED,
+     "it has 1 results and not the types of as many"},
+    {"element by nothing",
+     BC_VHLO,
+     "get_tuple_element_v1",
+     0,
+     {0},
+     1,
+     0,
+     T_TENSOR,
+     1,
+     0,
+     PESTLE_STATUS_MALFORMED,
+     "expected attribute 'index', an integer"},
+    {"named computation",
+     BC_SDY,
+     "named_computation",
+     0,
+     {0},
+     0,
+     0,
+     T_TENSOR,
+     0,
+     1,
+     PESTLE_STATUS_OK,
+     NULL},
+    {"the last form",
+     BC_CHLO,
+     "zeta",
+     1,
+     {A_X},
+     2,
+     0,
+     T_TENSOR,
+     1,
+     0,
+     PESTLE_STATUS_UNSUPPORTED,
+     "'chlo.zeta' has 1 properties; Pestle knows it with 0"},
+    // Two numbers of which those that are not 0 are told, a number's place in 9 bits.
+    {"wide places",
+     BC_CHLO,
+     "scan",
+     7,
+     {A_FIVE, 0, 0, 0, 1 << 1 | 1, 9, 1 << 9},
+     1,
+     0,
+     T_TENSOR,
+     1,
+     0,
+     PESTLE_STATUS_MALFORMED,
+     "a list of too many numbers"},
+    {"a place behind the list",
+     BC_CHLO,
+     "scan",
+     7,
+     {A_FIVE, 0, 0, 0, 1 << 1 | 1, 8, 1 << 8 | 8},
+     1,
+     0,
+     T_TENSOR,
+     1,
+     0,
+     PESTLE_STATUS_MALFORMED,
+     "a number out of its list"},
+    {"a large number",
+     BC_CHLO,
+     "scan",
+     7,
+     {A_FIVE, 0, 0, 0, 2 << 1, 1, 0x80000000},
+     1,
+     0,
+     T_TENSOR,
+     1,
+     0,
+     PESTLE_STATUS_MALFORMED,
+     "a number out of its list"},
 };
 
 static void test_ops(void** state) {
@@ -1011,7 +1205,7 @@ static void test_ops(void** state) {
     bc_t b;
     buf_t ops = {0};
     begin(&b);
-    assert_int_equal(BC_TYPE(&b, BC_VHLO, 23, 2, T_TENSOR, T_TENSOR), 14);
+    assert_int_equal(BC_TYPE(&b, BC_VHLO, 23, 2, T_TENSOR, T_TENSOR), T_NEXT);
     bc_op_t op = {.name = bc_name(&b, c->dialect, c->op),
                   .operand_count = c->operand_count,
                   .type_count = c->result_count,
@@ -1037,11 +1231,344 @@ static void test_ops(void** state) {
   }
 }
 
+// An op without properties, whose attributes are a dictionary: what older versions of
+// it had is left out or joined.
+static void test_dictionaries(void** state) {
+  (void)state;
+  enum { A_ZERO = 100, A_ONE, A_EMPTY, A_FIVES, D_MOST = 12 };
+  static const struct {
+    const char* op;
+    size_t count;
+    struct {
+      const char* key;
+      uint32_t value;
+    } entries[D_MOST];
+    pestle_status_code_t code;
+    const char* text;
+  } rows[] = {
+      {"negate", 1, {{"source_target_pairs", A_EMPTY}}, PESTLE_STATUS_OK, NULL},
+      {"negate",
+       1,
+       {{"source_target_pairs", A_X}},
+       PESTLE_STATUS_UNSUPPORTED,
+       "'stablehlo.negate' has no attribute 'source_target_pairs' here"},
+      {"negate", 1, {{"channel_id", A_ZERO}}, PESTLE_STATUS_OK, NULL},
+      {"negate",
+       1,
+       {{"channel_id", A_X}},
+       PESTLE_STATUS_UNSUPPORTED,
+       "'stablehlo.negate' has no attribute 'channel_handle' here"},
+      {"negate",
+       2,
+       {{"channel_id", A_ZERO}, {"channel_type", A_ONE}},
+       PESTLE_STATUS_UNSUPPORTED,
+       "'stablehlo.negate' has no attribute 'channel_handle' here"},
+      {"custom_call",
+       3,
+       {{"call_target_name", A_X},
+        {"operand_layouts", A_NONE},
+        {"result_layouts", A_NONE}},
+       PESTLE_STATUS_OK,
+       NULL},
+      {"custom_call",
+       3,
+       {{"call_target_name", A_X},
+        {"operand_layouts", A_NONE},
+        {"result_layouts", A_FIVES}},
+       PESTLE_STATUS_MALFORMED,
+       "'operand_layouts' must be a list of a layout each for 1"},
+      {"dynamic_conv",
+       1,
+       {{"input_batch_dimension", A_ZERO}},
+       PESTLE_STATUS_MALFORMED,
+       "expected attribute 'input_feature_dimension', an integer"},
+      {"dynamic_conv",
+       7,
+       {{"input_batch_dimension", A_ZERO},
+        {"input_feature_dimension", A_ONE},
+        {"input_spatial_dimensions", A_NONE},
+        {"kernel_input_feature_dimension", A_ZERO},
+        {"kernel_output_feature_dimension", A_ONE},
+        {"output_batch_dimension", A_ZERO},
+        {"output_feature_dimension", A_ONE}},
+       PESTLE_STATUS_MALFORMED,
+       "'stablehlo.dynamic_conv' is given 1 operands and 1 results"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    bc_t b;
+    buf_t ops = {0};
+    begin(&b);
+    while (b.attribute_count < A_ZERO)
+      BC_ATTRIBUTE(&b, BC_BUILTIN, 7);
+    BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(0));
+    BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(1));
+    BC_ATTRIBUTE(&b, BC_BUILTIN, 2, S_EMPTY);
+    BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, A_FIVE);
+    uint64_t numbers[2 + 2 * D_MOST] = {1, rows[i].count};
+    for (size_t k = 0; k < rows[i].count; ++k) {
+      numbers[2 + 2 * k] = put_key(&b, rows[i].entries[k].key);
+      numbers[3 + 2 * k] = rows[i].entries[k].value;
+    }
+    bc_op_t op = {
+        .name = bc_name(&b, BC_STABLEHLO, rows[i].op),
+        .attributes =
+            bc_attribute(&b, BC_BUILTIN, numbers, 2 + 2 * rows[i].count) + 1,
+        .operands = {0},
+        .operand_count = 1,
+        .types = {T_TENSOR},
+        .type_count = 1};
+    bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                   .operands = {1},
+                   .operand_count = 1};
+    bc_put_op(&b, &ops, &op);
+    bc_put_op(&b, &ops, &end);
+    buf_t ir = bc_main(&b, T_TENSOR, 2, 2, &ops);
+    buf_t file = bc_file_of(&b, &ir);
+    char name[64];
+    snprintf(name, sizeof(name), "dictionary %zu", i);
+    expect(name, &file, rows[i].code, rows[i].text);
+  }
+}
+
+// Shardy's ops in a program of two devices: how a value is to lie is noted of tensors
+// alone.
+static void test_spread(void** state) {
+  (void)state;
+  static const struct {
+    const char *what, *op;
+    bool tuple, at;  // it is of a tuple; it says where the value is to lie
+    size_t operands, regions, marks;
+    pestle_status_code_t code;
+    const char* text;
+  } rows[] = {
+      {"a wish", "sharding_constraint", .at = true, .operands = 1, .marks = 1},
+      {"a wish of nothing", "sharding_constraint", .operands = 1},
+      {"a wish of a tuple", "sharding_constraint", .tuple = true, .at = true,
+       .operands = 1},
+      {"a wish of two", "reshard", .at = true, .operands = 2,
+       .code = PESTLE_STATUS_MALFORMED,
+       .text = "it has 2 results and not the types of as many"},
+      {"a computation of a tuple", "manual_computation", .tuple = true,
+       .at = true, .operands = 1, .regions = 1},
+      {"a computation", "manual_computation", .at = true, .operands = 1,
+       .regions = 1, .marks = 2},
+      {"a named one", "named_computation", .operands = 1, .regions = 1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    bc_t b;
+    begin(&b);
+    uint32_t type = rows[i].tuple
+                        ? BC_TYPE(&b, BC_VHLO, 23, 2, T_TENSOR, T_TENSOR)
+                        : T_TENSOR;
+    uint32_t mesh = BC_ATTRIBUTE(&b, BC_SDY, 2, 0, 0);
+    uint32_t open = BC_ATTRIBUTE(&b, BC_SDY, 5, 0, 0, 0);
+    b.attributes[open].bytes.size -= 1;
+    buf_byte(&b.attributes[open].bytes, 1);
+    uint32_t at = BC_ATTRIBUTE(&b, BC_SDY, 6, A_SYMBOL, 1, open, 0);
+    uint32_t each = BC_ATTRIBUTE(&b, BC_SDY, 7, 1, at);
+    uint32_t axes = BC_ATTRIBUTE(&b, BC_SDY, 0, 0);
+    uint32_t two = BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I32, Z(2));
+    uint32_t world = BC_ATTRIBUTE(&b, BC_BUILTIN, 1, 1,
+                                  put_key(&b, "mhlo.num_partitions"), two);
+    buf_t ops = {0}, functions = {0}, inner = {0}, top = {0};
+    uint32_t mesh_said[2] = {mesh, A_X}, computation[3] = {each, axes, each};
+    bc_op_t sdy_mesh = {.name = bc_name(&b, BC_SDY, "mesh"),
+                        .properties = bc_properties(&b, mesh_said, 2) + 1};
+    bc_put_op(&b, &functions, &sdy_mesh);
+    bc_op_t op = {.name = bc_name(&b, BC_SDY, rows[i].op),
+                  .operands = {0, 0},
+                  .operand_count = rows[i].operands,
+                  .types = {type},
+                  .type_count = 1,
+                  .region_count = rows[i].regions};
+    if (rows[i].at)
+      op.properties = rows[i].regions ? bc_properties(&b, computation, 3) + 1
+                                      : bc_properties(&b, &at, 1) + 1;
+    if (rows[i].regions) {
+      bc_op_t back = {.name = bc_name(&b, BC_SDY, "return"),
+                      .operands = {2},
+                      .operand_count = 1};
+      bc_put_op(&b, &inner, &back);
+      op.regions[0] = bc_region(1, &type, 1, 1, &inner);
+    }
+    bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                   .operands = {1},
+                   .operand_count = 1};
+    bc_put_op(&b, &ops, &op);
+    bc_put_op(&b, &ops, &end);
+    bc_put_function(&b, &functions, "main", type, 2, 2, &ops);
+    bc_op_t module = {.name = bc_name(&b, BC_BUILTIN, "module"),
+                      .attributes = world + 1,
+                      .region_count = 1,
+                      .isolated = true};
+    module.regions[0] = bc_region(0, NULL, 0, 2, &functions);
+    buf_varint(&top, 1 << 1);
+    bc_put_op(&b, &top, &module);
+    buf_t file = bc_file_of(&b, &top);
+    pestle_module_t* made;
+    if (!rows[i].code) {
+      pestle_status_t status = import_in(context, file.data, file.size, &made);
+      if (status) print_error("%s\n", rows[i].what);
+      assert_ok(status);
+      size_t marks = 0;
+      const pestle_block_t* body = pestle_module_entry(made)->body->block;
+      for (const pestle_node_t* n = body->first; n; n = n->next)
+        marks += pestle_is_mark(n);
+      assert_int_equal(marks, rows[i].marks);
+      pestle_module_release(made);
+    }
+    expect(rows[i].what, &file, rows[i].code, rows[i].text);
+  }
+}
+
+// --- Modules and functions ---
+
+// What a module holds: a function of a tuple of two tensors, or of one tensor.
+typedef struct module_case_t {
+  const char* what;
+  bool tuple;
+  uint32_t name;            // attribute
+  size_t said;              // dictionaries of arguments
+  size_t regions, modules;  // of the function; modules in the file
+  bool element;             // the function takes element 5 of its tuple
+  bool empty;               // its region has no block
+  size_t module_regions;
+  bool sdy_return;
+  const char* mesh;  // properties that a mesh has
+  pestle_status_code_t code;
+  const char* text;
+} module_case_t;
+
+static void test_modules(void** state) {
+  (void)state;
+  static const module_case_t rows[] = {
+      {"as it is", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 1},
+      {"of a tuple", .tuple = true, .name = A_X, .said = 1, .regions = 1,
+       .modules = 1, .module_regions = 1},
+      {"an element that the tuple has not", .tuple = true, .name = A_X,
+       .regions = 1, .modules = 1, .element = true, .module_regions = 1,
+       .code = PESTLE_STATUS_MALFORMED, .text = "the tuple has no element 5"},
+      {"what is said of no argument", .name = A_X, .said = 3, .regions = 1,
+       .modules = 1, .module_regions = 1},
+      {"no name", .name = A_SYMBOL + 1000, .regions = 1, .modules = 1,
+       .module_regions = 1, .code = PESTLE_STATUS_MALFORMED,
+       .text = "expected attributes 'sym_name' and 'function_type'"},
+      {"no region", .name = A_X, .regions = 0, .modules = 1,
+       .module_regions = 1, .code = PESTLE_STATUS_UNSUPPORTED,
+       .text = "function 'x' has no body"},
+      {"no block", .name = A_X, .regions = 1, .empty = true, .modules = 1,
+       .module_regions = 1, .code = PESTLE_STATUS_UNSUPPORTED,
+       .text = "function 'x' has no body"},
+      {"no module", .name = A_X, .regions = 1, .modules = 0,
+       .module_regions = 1, .code = PESTLE_STATUS_MALFORMED,
+       .text = "x.bc: expected one module"},
+      {"two modules", .name = A_X, .regions = 1, .modules = 2,
+       .module_regions = 1, .code = PESTLE_STATUS_MALFORMED,
+       .text = "x.bc: expected one module"},
+      {"a module of two regions", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 2, .code = PESTLE_STATUS_MALFORMED,
+       .text = "x.bc: expected one module"},
+      // A return of Shardy's has no form that its properties could be read by.
+      {"properties without a form", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 1, .sdy_return = true},
+      {"a mesh of nothing", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 1, .mesh = ""},
+      {"a mesh of a name", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 1, .mesh = "sym_name"},
+      {"a mesh without a name", .name = A_X, .regions = 1, .modules = 1,
+       .module_regions = 1, .mesh = "mesh"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    const module_case_t* c = &rows[i];
+    bc_t b;
+    begin(&b);
+    uint32_t none = BC_ATTRIBUTE(&b, BC_VHLO, 1, 0);
+    uint32_t empty = BC_ATTRIBUTE(&b, BC_BUILTIN, 2, S_EMPTY);
+    uint32_t type =
+        c->tuple ? BC_TYPE(&b, BC_VHLO, 23, 2, T_TENSOR, T_TENSOR) : T_TENSOR;
+    uint32_t dictionary =
+        BC_ATTRIBUTE(&b, BC_BUILTIN, 1, 1, put_key(&b, "my.key"), A_FIVE);
+    uint64_t said[5] = {1, c->said, dictionary, dictionary, dictionary};
+    uint32_t properties[5] = {
+        bc_attribute(&b, BC_VHLO, said, 2 + c->said),
+        BC_ATTRIBUTE(&b, BC_VHLO, 17, bc_function(&b, type, type)), none,
+        c->name < 1000 ? c->name : empty, bc_text(&b, "public")};
+    buf_t top = {0}, functions = {0}, ops = {0}, nothing = {0};
+    bc_op_t end = {.name = c->sdy_return ? bc_name(&b, BC_SDY, "return")
+                                         : bc_name(&b, BC_VHLO, "return_v1"),
+                   .operands = {0},
+                   .operand_count = 1};
+    uint32_t a_five = A_FIVE;
+    if (c->sdy_return) end.properties = bc_properties(&b, &a_five, 1) + 1;
+    bc_op_t element = {.name = bc_name(&b, BC_VHLO, "get_tuple_element_v1"),
+                       .properties = bc_properties(&b, &a_five, 1) + 1,
+                       .operands = {0},
+                       .operand_count = 1,
+                       .types = {T_TENSOR},
+                       .type_count = 1};
+    if (c->element) bc_put_op(&b, &ops, &element);
+    bc_put_op(&b, &ops, &end);
+    if (c->mesh) {
+      bc_op_t mesh = {.name = bc_name(&b, BC_SDY, "mesh")};
+      if (*c->mesh)
+        mesh.attributes =
+            BC_ATTRIBUTE(&b, BC_BUILTIN, 1, 1, put_key(&b, c->mesh), A_X) + 1;
+      bc_put_op(&b, &functions, &mesh);
+    }
+    bc_op_t func = {.name = bc_name(&b, BC_VHLO, "func_v1"),
+                    .properties = bc_properties(&b, properties, 5) + 1,
+                    .region_count = c->regions,
+                    .isolated = true};
+    if (c->empty)
+      buf_varint(&func.regions[0], 0);
+    else
+      func.regions[0] =
+          bc_region(c->element ? 2 : 1, &type, 1, c->element ? 2 : 1, &ops);
+    if (!c->regions) free(func.regions[0].data);
+    if (c->empty) free(ops.data);
+    bc_put_op(&b, &functions, &func);
+    bc_op_t module = {.name = bc_name(&b, BC_BUILTIN, "module"),
+                      .region_count = c->module_regions,
+                      .isolated = true};
+    module.regions[0] = bc_region(0, NULL, 0, c->mesh ? 2 : 1, &functions);
+    if (c->module_regions == 2)
+      module.regions[1] = bc_region(0, NULL, 0, 0, &nothing);
+    buf_varint(&top, c->modules << 1);
+    if (c->modules)
+      bc_put_op(&b, &top, &module);
+    else
+      free(module.regions[0].data);
+    if (c->modules == 2) {
+      bc_op_t second = {.name = module.name, .region_count = 1};
+      buf_t inner = {0};
+      second.isolated = true;
+      second.regions[0] = bc_region(0, NULL, 0, 0, &inner);
+      bc_put_op(&b, &top, &second);
+    }
+    buf_t file = bc_file_of(&b, &top);
+    pestle_module_t* made;
+    if (!c->code) {
+      assert_ok(import_in(context, file.data, file.size, &made));
+      const pestle_function_t* f = pestle_module_entry(made);
+      // What is said of a tuple is said of no tensor.
+      const char* text = pestle_function_argument_attribute(f, 0, "my.key");
+      if (c->said && !c->tuple)
+        assert_string_equal(text, "5 : i64");
+      else
+        assert_null(text);
+      pestle_module_release(made);
+    }
+    expect(c->what, &file, c->code, c->text);
+  }
+}
+
 // --- Extents that a call, a value or a given shape tells ---
 
 // main(%x: tensor<?xf32>, %k: tensor<2xi64>): dynamic_iota of %k, and a call of f, which
-// does the same.
-static buf_t symbolic_file(void) {
+// does the same; as a composite of that body, or of what is not said.
+enum { CALLED, COMPOSED, NAMELESS };
+static buf_t symbolic_file(int how) {
   bc_t b;
   buf_t ops = {0}, inner = {0}, functions = {0};
   begin(&b);
@@ -1078,6 +1605,13 @@ static buf_t symbolic_file(void) {
                   .operand_count = 1,
                   .types = {open},
                   .type_count = 1};
+  if (how == NAMELESS) call.properties = 0;
+  if (how == COMPOSED) {
+    uint32_t said[4] = {BC_ATTRIBUTE(&b, BC_VHLO, 6, 0), callee,
+                        bc_text(&b, "my.f"), zero};
+    call.name = bc_name(&b, BC_VHLO, "composite_v1");
+    call.properties = bc_properties(&b, said, 4) + 1;
+  }
   bc_op_t end = {.name = back, .operands = {2, 3}, .operand_count = 2};
   bc_op_t in = a,
           inner_end = {.name = back, .operands = {1}, .operand_count = 1};
@@ -1112,73 +1646,129 @@ static pestle_status_t specialize(pestle_module_t* module, int64_t rows,
 
 static void test_symbolic(void** state) {
   (void)state;
-  buf_t file = symbolic_file();
-  pestle_module_t *module, *made;
+  for (int how = CALLED; how <= NAMELESS; ++how) {
+    buf_t file = symbolic_file(how);
+    pestle_module_t *module, *made;
+    assert_ok(import_in(context, file.data, file.size, &module));
+    free(file.data);
+    if (how == NAMELESS) {
+      assert_error(specialize(module, 3, &made), MALFORMED, "'callee'");
+      pestle_module_release(module);
+      continue;
+    }
+    assert_ok(specialize(module, 3, &made));
+    pestle_function_t* main = pestle_module_entry(made);
+    const pestle_type_t* type = pestle_function_result_type(main, 1);
+    assert_int_equal(type->rank, 2);
+    assert_int_equal(type->dims[0], 3);
+    assert_int_equal(type->dims[1], 5);
+    // The value is a constant now; it stays an argument that nothing uses.
+    assert_int_equal(pestle_function_argument_count(main), 2);
+    const pestle_value_t* k = main->body->block->arguments[1];
+    assert_int_equal(k->use_count, 0);
+    pestle_module_release(made);
+    assert_code(specialize(module, -3, &made), MALFORMED);
+    assert_null(made);
+    pestle_module_release(module);
+  }
+}
+
+// Extents that follow from a constant alone: no argument has to be given.
+static void test_constant_extents(void** state) {
+  (void)state;
+  bc_t b;
+  buf_t ops = {0};
+  begin(&b);
+  uint32_t shape = bc_tensor(&b, T_I64, 1, (int64_t[]){1});
+  attribute_t three = RAW(BUILTIN, OK, NULL, "\3\0\0\0\0\0\0\0", 18, shape, 8);
+  uint32_t value = put_attribute(&b, &three);
+  uint32_t zero = BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(0));
+  bc_op_t constant = {.name = bc_name(&b, BC_VHLO, "constant_v1"),
+                      .properties = bc_properties(&b, &value, 1) + 1,
+                      .types = {shape},
+                      .type_count = 1};
+  bc_op_t iota = {.name = bc_name(&b, BC_VHLO, "dynamic_iota_v1"),
+                  .properties = bc_properties(&b, &zero, 1) + 1,
+                  .operands = {1},
+                  .operand_count = 1,
+                  .types = {T_DYNAMIC},
+                  .type_count = 1};
+  bc_op_t add = {.name = bc_name(&b, BC_VHLO, "add_v1"),
+                 .operands = {2, 2},
+                 .operand_count = 2,
+                 .types = {T_DYNAMIC},
+                 .type_count = 1};
+  bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                 .operands = {0},
+                 .operand_count = 1};
+  bc_put_op(&b, &ops, &constant);
+  bc_put_op(&b, &ops, &iota);
+  bc_put_op(&b, &ops, &add);
+  bc_put_op(&b, &ops, &end);
+  buf_t ir = bc_main(&b, T_TENSOR, 4, 4, &ops);
+  buf_t file = bc_file_of(&b, &ir);
+  pestle_module_t* module;
   assert_ok(import_in(context, file.data, file.size, &module));
-  assert_ok(specialize(module, 3, &made));
-  pestle_function_t* main = pestle_module_entry(made);
-  const pestle_type_t* type = pestle_function_result_type(main, 1);
-  assert_int_equal(type->rank, 2);
-  assert_int_equal(type->dims[0], 3);
-  assert_int_equal(type->dims[1], 5);
-  // The value is a constant now; it stays an argument that nothing uses.
-  assert_int_equal(pestle_function_argument_count(main), 2);
-  const pestle_value_t* k = main->body->block->arguments[1];
-  assert_int_equal(k->use_count, 0);
-  pestle_module_release(made);
-  assert_code(specialize(module, -3, &made), MALFORMED);
-  assert_null(made);
+  const pestle_block_t* body = pestle_module_entry(module)->body->block;
+  assert_int_equal(body->argument_count, 1);
+  for (const pestle_node_t* n = body->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->result_count; ++i)
+      assert_true(pestle_type_is_static(n->results[i].type));
   pestle_module_release(module);
   free(file.data);
 }
 
 // A convolution whose padding is an operand, here a constant: numbers of axes that
 // vhlo has one by one.
+static buf_t conv_file(int wrong) {
+  bc_t b;
+  buf_t ops = {0};
+  begin(&b);
+  uint32_t type = bc_tensor(&b, T_F32, 3, (int64_t[]){1, 1, 1});
+  uint32_t pads = bc_tensor(&b, T_I64, 2, (int64_t[]){1, 2});
+  uint32_t number[3], no = BC_ATTRIBUTE(&b, BC_VHLO, 2, 0);
+  for (unsigned i = 0; i < 3; ++i)
+    number[i] = BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(i));
+  uint32_t list[2] = {BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[0]),
+                      BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[1])};
+  uint32_t flags = BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, no);
+  attribute_t zeros = RAW(BUILTIN, OK, NULL, "\0\0\0\0\0\0\0\0", 18, pads, 8);
+  uint32_t value = put_attribute(&b, &zeros);
+  uint32_t properties[16] = {number[1], number[1], number[0], number[2],
+                             list[1],   number[1], number[2], list[0],
+                             list[1],   number[0], number[2], list[1],
+                             A_NONE,    list[1],   flags,     list[1]};
+  if (wrong == 1) properties[2] = A_X;
+  if (wrong == 2)
+    properties[4] =
+        BC_ATTRIBUTE(&b, BC_VHLO, 1, 17, number[0], number[0], number[0],
+                     number[0], number[0], number[0], number[0], number[0],
+                     number[0], number[0], number[0], number[0], number[0],
+                     number[0], number[0], number[0], number[0]);
+  bc_op_t constant = {.name = bc_name(&b, BC_VHLO, "constant_v1"),
+                      .properties = bc_properties(&b, &value, 1) + 1,
+                      .types = {pads},
+                      .type_count = 1};
+  bc_op_t conv = {.name = bc_name(&b, BC_VHLO, "dynamic_conv_v2"),
+                  .properties = bc_properties(&b, properties, 16) + 1,
+                  .operands = {0, 0, 1},
+                  .operand_count = 3,
+                  .types = {type},
+                  .type_count = 1};
+  bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                 .operands = {2},
+                 .operand_count = 1};
+  bc_put_op(&b, &ops, &constant);
+  bc_put_op(&b, &ops, &conv);
+  bc_put_op(&b, &ops, &end);
+  buf_t ir = bc_main(&b, type, 3, 3, &ops);
+  return bc_file_of(&b, &ir);
+}
+
 static void test_dynamic_conv(void** state) {
   (void)state;
   for (int wrong = 0; wrong < 3; ++wrong) {
-    bc_t b;
-    buf_t ops = {0};
-    begin(&b);
-    uint32_t type = bc_tensor(&b, T_F32, 3, (int64_t[]){1, 1, 1});
-    uint32_t pads = bc_tensor(&b, T_I64, 2, (int64_t[]){1, 2});
-    uint32_t number[3], no = BC_ATTRIBUTE(&b, BC_VHLO, 2, 0);
-    for (unsigned i = 0; i < 3; ++i)
-      number[i] = BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(i));
-    uint32_t list[2] = {BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[0]),
-                        BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[1])};
-    uint32_t flags = BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, no);
-    attribute_t zeros = RAW(BUILTIN, OK, NULL, "\0\0\0\0\0\0\0\0", 18, pads, 8);
-    uint32_t value = put_attribute(&b, &zeros);
-    uint32_t properties[16] = {number[1], number[1], number[0], number[2],
-                               list[1],   number[1], number[2], list[0],
-                               list[1],   number[0], number[2], list[1],
-                               A_NONE,    list[1],   flags,     list[1]};
-    if (wrong == 1) properties[2] = A_X;
-    if (wrong == 2)
-      properties[4] =
-          BC_ATTRIBUTE(&b, BC_VHLO, 1, 17, number[0], number[0], number[0],
-                       number[0], number[0], number[0], number[0], number[0],
-                       number[0], number[0], number[0], number[0], number[0],
-                       number[0], number[0], number[0], number[0]);
-    bc_op_t constant = {.name = bc_name(&b, BC_VHLO, "constant_v1"),
-                        .properties = bc_properties(&b, &value, 1) + 1,
-                        .types = {pads},
-                        .type_count = 1};
-    bc_op_t conv = {.name = bc_name(&b, BC_VHLO, "dynamic_conv_v2"),
-                    .properties = bc_properties(&b, properties, 16) + 1,
-                    .operands = {0, 0, 1},
-                    .operand_count = 3,
-                    .types = {type},
-                    .type_count = 1};
-    bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
-                   .operands = {2},
-                   .operand_count = 1};
-    bc_put_op(&b, &ops, &constant);
-    bc_put_op(&b, &ops, &conv);
-    bc_put_op(&b, &ops, &end);
-    buf_t ir = bc_main(&b, type, 3, 3, &ops);
-    buf_t file = bc_file_of(&b, &ir);
+    buf_t file = conv_file(wrong);
     if (wrong) {
       expect("dynamic_conv", &file, PESTLE_STATUS_MALFORMED,
              wrong == 1
@@ -1288,8 +1878,11 @@ static void try_everywhere(buf_t file) {
 static void test_everywhere(void** state) {
   (void)state;
   try_everywhere(whole_file());
-  try_everywhere(symbolic_file());
+  try_everywhere(symbolic_file(CALLED));
+  try_everywhere(symbolic_file(COMPOSED));
   try_everywhere(resource_file(false));
+  try_everywhere(conv_file(0));
+  try_everywhere(quantised_file(&quantised_along));
 }
 
 static int begin_context(void** state) {
@@ -1307,12 +1900,24 @@ static int end_context(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_attributes),    cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_no_dictionary), cmocka_unit_test(test_types),
-      cmocka_unit_test(test_quantised),     cmocka_unit_test(test_locations),
-      cmocka_unit_test(test_resources),     cmocka_unit_test(test_sections),
-      cmocka_unit_test(test_strings),       cmocka_unit_test(test_ops),
-      cmocka_unit_test(test_symbolic),      cmocka_unit_test(test_dynamic_conv),
+      cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_no_dictionary),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_quantised),
+      cmocka_unit_test(test_locations),
+      cmocka_unit_test(test_text_location),
+      cmocka_unit_test(test_long_texts),
+      cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_constant_extents),
+      cmocka_unit_test(test_resources),
+      cmocka_unit_test(test_sections),
+      cmocka_unit_test(test_strings),
+      cmocka_unit_test(test_ops),
+      cmocka_unit_test(test_dictionaries),
+      cmocka_unit_test(test_modules),
+      cmocka_unit_test(test_symbolic),
+      cmocka_unit_test(test_dynamic_conv),
       cmocka_unit_test(test_everywhere),
   };
   return cmocka_run_group_tests(tests, begin_context, end_context);

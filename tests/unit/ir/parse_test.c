@@ -348,7 +348,11 @@ static void locations(void** state) {
       "    %3 = stablehlo.negate %2 : tensor<f32> loc(#loc)\n"
       "    %4 = stablehlo.negate %3 : tensor<f32>\n"
       "    %5 = stablehlo.negate %4 : tensor<f32> loc(#cycle)\n"
-      "    return %5 : tensor<f32> loc(callsite(#loc1 at #loc2))\n"
+      "    %6 = stablehlo.negate %5 : tensor<f32> loc(callsite(\"n\" at "
+      "#loc2))\n"
+      "    %7 = stablehlo.negate %6 : tensor<f32> loc(callsite(unknown at "
+      "#loc2))\n"
+      "    return %7 : tensor<f32> loc(callsite(#loc1 at #loc2))\n"
       "  } loc(#loc)\n"
       "} loc(#loc)\n"
       "#loc1 = loc(\"a.py\":1:2)\n"
@@ -366,7 +370,9 @@ static void locations(void** state) {
       "    %3 = stablehlo.negate %2 : tensor<f32> loc(unknown)\n"
       "    %4 = stablehlo.negate %3 : tensor<f32> loc(\"t.mlir\":8:10)\n"
       "    %5 = stablehlo.negate %4 : tensor<f32> loc(unknown)\n"
-      "    return %5 : tensor<f32> loc(\"a.py\":1:2)\n"
+      "    %6 = stablehlo.negate %5 : tensor<f32> loc(\"n\")\n"
+      "    %7 = stablehlo.negate %6 : tensor<f32> loc(\"b.py\":3:4)\n"
+      "    return %7 : tensor<f32> loc(\"a.py\":1:2)\n"
       "  }\n"
       "}\n",
       PESTLE_PRINT_LOCATIONS);

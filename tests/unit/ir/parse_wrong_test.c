@@ -15,6 +15,10 @@ typedef struct row_t {
 #define NAME_60 "a12345678901234567890123456789012345678901234567890123456789"
 #define LONG_NAME NAME_60 "and_more"
 #define F(arguments, body) "func.func @f(" arguments ") {\n" body "\nreturn }"
+// Of two devices.
+#define SPREAD(arguments, body)                                         \
+  "module attributes {mhlo.num_partitions = 2 : i32} {\nsdy.mesh @m = " \
+  "<[\"d\"=2]>\n" F(arguments, body) "\n}"
 #define X "%x: tensor<4xf32>"
 #define V "%x: tensor<4xf32>, %i: tensor<i32>"
 
@@ -293,6 +297,95 @@ static const row_t rows[] = {
      ") {\n %y:2 = stablehlo.optimization_barrier %x : tuple<tensor<4xf32>>\n "
      "return }",
      BAD, "2:9: "},
+    {"func.func @f() attributes {a = \"\\", BAD,
+     "1:32: a string does not end on its line"},
+    {"func.func @f() -> \"a\x7f\" {", BAD,
+     "1:19: expected a tensor type, found '\"a?\"'"},
+    {"func.func @f(%x: tensor<4x!quant.uniform<i8:f32, 0.1", NOT_YET,
+     "1:28: of quantised types only !quant.uniform<..> is supported"},
+    {F("", "%c = stablehlo.constant dense<\"0x010203\"> : tensor<9xi1>"), BAD,
+     "2:31: expected \"0x\" and 18 hexadecimal digits, found 8 characters"},
+    {F("", "%c = stablehlo.constant {a = 1.x} dense<3> : tensor<i8>"), BAD,
+     "2:31: expected ',', found '.'"},
+    {F("", "%c = stablehlo.constant dense<3> : tuple<tensor<i8>>"), NOT_YET,
+     "2:36: type 'tuple' is not supported"},
+    {F(X,
+       "%y = stablehlo.reduce_precision %x, format = e5m1m2 : "
+       "tensor<4xf32>"),
+     BAD, "2:46: expected a format such as e5m10, found 'e5m1m2'"},
+    {F(X, "%y = stablehlo.select %x, %x, %x : tuple<>"), BAD,
+     "2:6: 'stablehlo.select' has one type or a function's after ':'"},
+    {F(X,
+       "%y = stablehlo.reduce(%x init: %x) applies chlo.broadcast_add across "
+       "dimensions = [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>"),
+     NOT_YET, "2:44: operation 'chlo.broadcast_add' is not supported"},
+    {F("%t: tuple<tensor<4xf32>>",
+       "%y:0 = stablehlo.optimization_barrier %t : tuple<tensor<4xf32>>"),
+     BAD,
+     "2:8: 'stablehlo.optimization_barrier' has 1 results, not as many as are "
+     "named"},
+    {F("%t: tuple<tensor<4xf32>>",
+       "%y = stablehlo.while(%a = %t) : tuple<tuple<tensor<4xf32>>>\n cond { "
+       "} do { }"),
+     BAD, "2:6: expected the type of each of the 1 values"},
+    {F(V,
+       "%y = stablehlo.reduce(%x init: %i) across dimensions = [0] : "
+       "(tensor<4xf32>, tensor<i32>) -> tensor<f32> reducer(%a: "
+       "tuple<tensor<f32>>, %b: tensor<f32>) { stablehlo.return %b : "
+       "tensor<f32> }"),
+     BAD, "expected a pair of arguments for each input, found '{'"},
+    {F(X,
+       "%r = sdy.named_computation<\"f\">(%x) (%a: tuple<tensor<4xf32>>) { "
+       "sdy.return %a : tuple<tensor<4xf32>> } : (tensor<4xf32>) -> "
+       "tensor<4xf32>"),
+     BAD,
+     "2:6: 'sdy.named_computation' has 1 operands, and its region takes 1 "
+     "values"},
+    {F(X, "%y:2 = \"chlo.top_k\"(%x) {} : (tensor<4xf32>) -> tensor<2xf32>"),
+     BAD, "2:28: expected attribute 'k' before, found ':'"},
+    {F("%t: tuple<tensor<4xf32>>",
+       "%y = \"stablehlo.get_tuple_element\"(%t) <{index = \"0\"}> : "
+       "(tuple<tensor<4xf32>>) -> tensor<4xf32>"),
+     BAD, "2:6: 'stablehlo.get_tuple_element' has other operands"},
+    {F("%t: tuple<tensor<4xf32>>",
+       "%y = stablehlo.get_tuple_element %t[2] : (tuple<tensor<4xf32>>) -> "
+       "tensor<4xf32>"),
+     BAD, "2:6: the tuple has no element 2"},
+    {F("%t: tuple<tuple<!stablehlo.token, tensor<4xf32>>>",
+       "%y = stablehlo.get_tuple_element %t[0] : "
+       "(tuple<tuple<!stablehlo.token, tensor<4xf32>>>) -> "
+       "tuple<tensor<4xf32>, !stablehlo.token>"),
+     BAD, "2:6: 'stablehlo.get_tuple_element' has other operands"},
+    {F(X, "%y = stablehlo.after_all %x : !stablehlo.token"), BAD,
+     "2:6: 'stablehlo.after_all' has other operands"},
+    // An op that gives the numbers as they are, but not two of them.
+    {F("%q: tensor<4x!quant.uniform<i8:f32, 0.1>>, %s: "
+       "tensor<!quant.uniform<i8:f32, 0.1>>",
+       "%y = stablehlo.reduce(%q init: %s) applies stablehlo.concatenate "
+       "across dimensions = [0] : (tensor<4x!quant.uniform<i8:f32, 0.1>>, "
+       "tensor<!quant.uniform<i8:f32, 0.1>>) -> tensor<!quant.uniform<i8:f32, "
+       "0.1>>"),
+     BAD, "2:44: 'stablehlo.concatenate'"},
+    // What would be kept of a mesh or a sharding is no attribute.
+    {SPREAD(X,
+            "%r = sdy.manual_computation(%x) in_shardings=[<@m, [{}]>] "
+            "out_shardings=[<@m<4xf32>] manual_axes={\"d\"} (%a: "
+            "tensor<4xf32>) { sdy.return %a : tensor<4xf32> } : "
+            "(tensor<4xf32>) -> tensor<4xf32>"),
+     BAD, "4:6: <attribute>:1:58: expected ',', found the end of the text"},
+    {SPREAD(X,
+            "%r = sdy.manual_computation(%x) in_shardings=[<@m, [{\"a>b\"}]>] "
+            "out_shardings=[<@m, [{}]>] manual_axes={\"d\"} (%a: "
+            "tensor<4xf32>) { sdy.return %a : tensor<4xf32> } : "
+            "(tensor<4xf32>) -> tensor<4xf32>"),
+     BAD, "4:110: <attribute>:1:54: a string does not end on its line"},
+    {SPREAD(X,
+            "%r = \"sdy.sharding_constraint\"(%x) <{sharding = \"x<y\"}> : "
+            "(tensor<4xf32>) -> tensor<4xf32>"),
+     BAD, "4:6: <attribute>:1:22: a string does not end"},
+    {"module attributes {mhlo.num_partitions = 2 : i32} {\n\"sdy.mesh\"() "
+     "<{sym_name = \"m\", mesh = \"a<b\"}> : () -> ()\n}",
+     BAD, "2:1: <attribute>:1:12: a string does not end on its line"},
 };
 
 // What a sentence says of a place is of the text: "t.mlir:2:31: ..".
@@ -346,6 +439,17 @@ static void lists_fifty(void** state) {
   assert_null(strstr(strstr(all, "'some.op7' (") + 1, "'some.op7' ("));
   assert_null(strstr(all, "some.end"));
   pestle_status_release(status);
+  // Nor one that the text ends with, of which nothing behind it is read.
+  static const char last[] = "other.op\n\"some.end\"";
+  char* copy = malloc(sizeof(last) - 1);
+  memcpy(copy, last, sizeof(last) - 1);
+  status =
+      pestle_module_parse(context, copy, sizeof(last) - 1, "t.mlir", &module);
+  free(copy);
+  pestle_status_format(status, all, sizeof(all));
+  assert_non_null(strstr(all, "'other.op' (1:1)"));
+  assert_null(strstr(all, "some.end"));
+  pestle_status_release(status);
   pestle_context_release(context);
 }
 
@@ -355,7 +459,7 @@ static void reads_the_odd(void** state) {
   static const char* const texts[] = {
       "\xef\xbb\xbf"
       "func.func @f() { return }",
-      "func.func @\"a b\\22\\n\\t\\q\"() { return }",
+      "func.func @\"a b\\22\\n\\t\\q\\ag\"() { return }",
       "func.func @f(%0: tensor<f32>, %named: tensor<f32>) { return }",
       "func.func @f() { return } loc(fused[])",
       "func.func @f() -> () { return }",
@@ -363,6 +467,13 @@ static void reads_the_odd(void** state) {
       "func.func @f(%x: tensor< 4x f32 >) { return }",
       "func.func @f(%x: tensor<4xf32, #stablehlo.bounds<4>>) { return }",
       "func.func @f(%x: tensor<4xf32, unit>) { return }",
+      "func.func @f(%x: tensor<\t4xf32>) { return }",
+      // Results that have no name.
+      F(X, "stablehlo.negate %x : tensor<4xf32>"),
+      F(X, "stablehlo.tuple %x : tuple<tensor<4xf32>>"),
+      F(X,
+        "chlo.broadcast_add %x, %x : (tensor<4xf32>, tensor<4xf32>) -> "
+        "tensor<4xf32>"),
       F(X, "%y = stablehlo.reduce_precision %x, format = e5m2 : tensor<4xf32>"),
       F("",
         "%c = stablehlo.constant dense<-9223372036854775808> : tensor<i64>"),
@@ -372,6 +483,14 @@ static void reads_the_odd(void** state) {
       F("",
         "%c = stablehlo.constant {a = 1., b = 1.e5, c = 1.5E+3} dense<3> : "
         "tensor<i8>"),
+      // Extents that follow from constants alone.
+      "func.func @f() -> tensor<?xf32> {\n%s = stablehlo.constant dense<3> : "
+      "tensor<1xi32>\n%d = stablehlo.dynamic_iota %s, dim = 0 : "
+      "(tensor<1xi32>) -> tensor<?xf32>\nreturn %d : tensor<?xf32>\n}",
+      "func.func @f(%x: tensor<f32>) -> tensor<?xf32> {\n%s = "
+      "stablehlo.constant dense<3> : tensor<1xi32>\n%d = "
+      "stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [] : (tensor<f32>, "
+      "tensor<1xi32>) -> tensor<?xf32>\nreturn %d : tensor<?xf32>\n}",
       F(X,
         "%y:2 = chlo.top_k(%x, k = 2) : tensor<4xf32> -> (tensor<2xf32>, "
         "tensor<2xi32>)\n%z = stablehlo.add %y#1, %y#1 : tensor<2xi32>"),
@@ -412,7 +531,7 @@ static void reads_the_odd(void** state) {
   pestle_module_t* module;
   assert_ok(
       pestle_module_parse(context, texts[1], strlen(texts[1]), NULL, &module));
-  assert_non_null(pestle_module_find_function(module, "a b\"\n\tq"));
+  assert_non_null(pestle_module_find_function(module, "a b\"\n\tqag"));
   pestle_module_release(module);
   // Arguments keep their names, where they have one and the body is read later too.
   assert_ok(
@@ -432,6 +551,28 @@ static void reads_the_odd(void** state) {
   assert_string_equal(pestle_function_argument(f, 0)->name, "first");
   assert_null(pestle_function_argument(f, 1)->name);
   assert_string_equal(pestle_function_argument(f, 2)->name, "third");
+  pestle_module_release(module);
+  // Of a tuple there is one name, and no argument has it.
+  static const char tuple_text[] =
+      "func.func @f(%t: tuple<tensor<?xf32>, tensor<1xi32>>) -> "
+      "tensor<?xf32> {\n%n = stablehlo.get_tuple_element %t[1] : "
+      "(tuple<tensor<?xf32>, tensor<1xi32>>) -> tensor<1xi32>\n%d = "
+      "stablehlo.dynamic_iota %n, dim = 0 : (tensor<1xi32>) -> "
+      "tensor<?xf32>\nreturn %d : tensor<?xf32>\n}";
+  assert_ok(pestle_module_parse(context, tuple_text, strlen(tuple_text), NULL,
+                                &module));
+  f = pestle_module_entry(module);
+  assert_int_equal(pestle_function_argument_count(f), 2);
+  assert_null(pestle_function_argument(f, 0)->name);
+  assert_null(pestle_function_argument(f, 1)->name);
+  pestle_module_release(module);
+  // A module's name that is no string is none.
+  static const char unnamed[] =
+      "\"builtin.module\"() <{sym_name = 3}> ({\nfunc.func @f() { return "
+      "}\n}) : () -> ()";
+  assert_ok(
+      pestle_module_parse(context, unnamed, strlen(unnamed), NULL, &module));
+  assert_string_equal(module->name, "");
   pestle_module_release(module);
   // Callers that give nothing.
   assert_code(pestle_module_parse(NULL, "", 0, NULL, &module),
@@ -458,8 +599,20 @@ static void refuses_again(void** state) {
   "(tensor<i32>) -> tensor<1xi32>\n %d = stablehlo.dynamic_iota %s, dim = " \
   "0 : (tensor<1xi32>) -> tensor<?xf32>\n" body "}"
 #define RETURN_D " return %d : tensor<?xf32>\n"
+// What a sort calls is read behind what has it.
+#define SORTED(of)                                                         \
+  OPEN("",                                                                 \
+       " %l = stablehlo.constant dense<0.0> : tensor<f32>\n %t = "         \
+       "stablehlo.custom_call @ApproxTopK(%d, %l) {called_computations = " \
+       "[@greater], mhlo.backend_config = {reduction_dim = 0 : i64}} : "   \
+       "(tensor<?xf32>, tensor<f32>) -> tensor<2xf32>\n" RETURN_D)         \
+  "\nfunc.func private @greater(%a: tensor<f32>, %b: tensor<f32>) -> "     \
+  "tensor<i1> {\n %c = stablehlo.compare GT, %a, %" of                     \
+  " : (tensor<f32>, tensor<f32>) -> tensor<i1>\n return %c : tensor<i1>\n}"
   static const row_t again[] = {
       {OPEN("", RETURN_D), PESTLE_STATUS_OK, ""},
+      {SORTED("b"), PESTLE_STATUS_OK, ""},
+      {SORTED("e"), BAD, "%e is not defined before its use"},
       {OPEN("",
             " %c = func.call @g(%d, %d) : (tensor<?xf32>, tensor<?xf32>) "
             "-> tensor<?xf32>\n" RETURN_D) "\nfunc.func @g(%a: "
@@ -507,6 +660,20 @@ static void refuses_again(void** state) {
                                         "tensor<?xf32>\n return %r : "
                                         "tensor<?xf32> }",
        NOT_YET, "a function of tuples or tokens is not read"},
+      {OPEN("",
+            " %c = func.call @main(%d) : (tensor<?xf32>) -> "
+            "tensor<?xf32>\n" RETURN_D),
+       BAD, "there is no function 'main'"},
+      {OPEN("",
+            " %c = \"func.call\"(%d) : (tensor<?xf32>) -> "
+            "tensor<?xf32>\n" RETURN_D),
+       BAD, "callee"},
+      {OPEN("",
+            " %c = \"stablehlo.sort\"(%d) ({\n^bb0(%a: tensor<f32>, %b: "
+            "tensor<f32>):\n%l = stablehlo.compare LT, %a, %b : (tensor<f32>, "
+            "tensor<f32>) -> tensor<i1>\nstablehlo.return %l : tensor<i1>}) "
+            ": (tensor<?xf32>) -> tensor<?xf32>\n" RETURN_D),
+       PESTLE_STATUS_OK, ""},
       {OPEN("",
             " %c = stablehlo.custom_call @f(%d) : (tensor<?xf32>) -> "
             "tensor<?xf32>\n" RETURN_D),
