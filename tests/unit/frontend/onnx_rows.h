@@ -16,6 +16,11 @@
 // Inputs are dtype[dims], seq:dtype[dims], opt:dtype[dims] or map:dtype:dtype; one with
 // "!" is an initializer, whose elements follow "=" or are 1, 0, 2, 1, 0, 2... A dim "?"
 // is not stated, another word is its name. In strings %20 is a blank, and % alone is empty.
+//
+//   Pad 13 mode:edge | $0 !i64[2]=1,0 | o ! whose extents only a run tells
+//
+// What stands behind " ! " is part of the sentence by which the model is refused; one
+// without is imported.
 #ifndef PESTLE_TESTS_UNIT_FRONTEND_ONNX_ROWS_H_
 #define PESTLE_TESTS_UNIT_FRONTEND_ONNX_ROWS_H_
 
@@ -341,6 +346,9 @@ static inline pb_t row_model(const char* text, row_t* row) {
 
 // --- Files ---
 
+// By what the row that is visited is refused; NULL: it is imported.
+static const char* rows_refusal;
+
 // Calls |visit| with each row of nodes/|file|.
 static inline void rows_visit(const char* file,
                               void (*visit)(void* self, const char* text),
@@ -358,7 +366,11 @@ static inline void rows_visit(const char* file,
     char* line = rest;
     rest = strchr(rest, '\n');
     if (rest) *rest++ = 0;
-    if (*line && *line != '#') visit(self, line);
+    if (!*line || *line == '#') continue;
+    char* end = strstr(line, " ! ");
+    rows_refusal = end ? end + 3 : NULL;
+    if (end) *end = 0;
+    visit(self, line);
   }
   pestle_dealloc(allocator, data, size + 1);
 }

@@ -355,6 +355,12 @@ static void try_row(void* self, const char* text) {
   r->model = row_model(text, &r->row);
   pestle_module_t* module;
   pestle_status_t status = import_with(r, &r->model, NULL, &module);
+  const char* message = pestle_status_message(status);
+  if (!status != !rows_refusal || (status && !strstr(message, rows_refusal))) {
+    print_error("%s\n is%s: %s\n", text, status ? " refused" : " imported",
+                message);
+    ++r->wrong;
+  }
   if (!status && !module->specialize && !is_random(r->row.op)) {
     result_t wanted[MOST_RESULTS];
     size_t count = run(r, module, WAY_WHOLE, NULL, wanted);
