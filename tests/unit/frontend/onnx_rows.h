@@ -71,13 +71,13 @@ static inline int row_dtype(const char* name, size_t size) {
   static const struct {
     const char* name;
     int type;
-  } types[] = {{"f32", 1},         {"u8", 2},      {"i8", 3},
-               {"u16", 4},         {"i16", 5},     {"i32", 6},
-               {"i64", 7},         {"str", 8},     {"i1", 9},
-               {"f16", 10},        {"f64", 11},    {"u32", 12},
-               {"u64", 13},        {"bf16", 16},   {"f8e4m3fn", 17},
-               {"f8e4m3fnuz", 18}, {"f8e5m2", 19}, {"f8e5m2fnuz", 20},
-               {"u4", 21},         {"i4", 22},     {"f4e2m1", 23}};
+  } types[] = {
+      {"f32", 1},       {"u8", 2},          {"i8", 3},      {"u16", 4},
+      {"i16", 5},       {"i32", 6},         {"i64", 7},     {"str", 8},
+      {"i1", 9},        {"f16", 10},        {"f64", 11},    {"u32", 12},
+      {"u64", 13},      {"c64", 14},        {"c128", 15},   {"bf16", 16},
+      {"f8e4m3fn", 17}, {"f8e4m3fnuz", 18}, {"f8e5m2", 19}, {"f8e5m2fnuz", 20},
+      {"u4", 21},       {"i4", 22},         {"f4e2m1", 23}};
   for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
     if (strlen(types[i].name) == size && !memcmp(types[i].name, name, size))
       return types[i].type;
@@ -122,8 +122,9 @@ static inline void row_put(pb_t* raw, int type, double value, bool* half) {
     *half = !*half;
     return;
   }
-  char bytes[16] = {0};
-  pestle_onnx_store_f64(dtype, value, bytes);
+  char bytes[16] = {0};  // complex numbers are 0
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX))
+    pestle_onnx_store_f64(dtype, value, bytes);
   pb_raw(raw, bytes, pestle_dtype_size(dtype));
 }
 
