@@ -227,6 +227,8 @@ def main():
                      help="writes the page's table")
     one.add_argument("--missing", nargs="+", metavar="FILE",
                      help="branches of these files that were not taken")
+    one.add_argument("--conditions", nargs="+", metavar="FILE",
+                     help="conditions of these files that were not seen to decide")
     one = commands.add_parser("mutate")
     one.add_argument("files", nargs="*", help="patterns, or names of parts")
     one.add_argument("--build", type=pathlib.Path,

@@ -84,18 +84,25 @@ def run_tests(build, tests, jobs):
     return code == 0
 
 
-def export(build, words):
-    merged = build / "coverage.profdata"
+def merge(build):
     profiles = sorted((build / "profiles").glob("*.profraw"))
     subprocess.run(["llvm-profdata-19", "merge", "-sparse", "--failure-mode=all",
-                    "-o", merged, *profiles], check=True)
+                    "-o", build / "coverage.profdata", *profiles], check=True)
+
+
+def ask(build, command, *words):
+    """What llvm-cov says of the profiles that were merged."""
     # It has each function of ours once; programs of tests have the same.
     library = build / "libpestle.so"
-    done = subprocess.run(
-        ["llvm-cov-19", "export", *words, f"-instr-profile={merged}",
-         str(library)], check=True, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL)
-    return json.loads(done.stdout)["data"][0]["files"]
+    return subprocess.run(
+        ["llvm-cov-19", command, f"-instr-profile={build}/coverage.profdata",
+         library, *words], check=True, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True).stdout
+
+
+def export(build, *words):
+    merge(build)
+    return json.loads(ask(build, "export", *words))["data"][0]["files"]
 
 
 def share(kind, files):
@@ -106,7 +113,7 @@ def share(kind, files):
 
 def table(build):
     summaries = {pathlib.Path(entry["filename"]): entry["summary"]
-                 for entry in export(build, ["-summary-only"])}
+                 for entry in export(build, "-summary-only")}
     text = ["| Part | Branches | Taken | Conditions (MC/DC) | Taken | "
             "Lines taken |", "|---|---:|---:|---:|---:|---:|"]
     for part in PARTS:
@@ -127,7 +134,7 @@ def write(text):
 
 def missing(build, names):
     """What was never true, or never false, a line each."""
-    for entry in export(build, []):
+    for entry in export(build):
         path = pathlib.Path(entry["filename"])
         name = (str(path.relative_to(ROOT)) if path.is_relative_to(ROOT)
                 else str(path))
@@ -153,10 +160,46 @@ def missing(build, names):
                   f"{lines[place[0] - 1].strip()}")
 
 
+DECISION = re.compile(r"\|---> MC/DC Decision Region \((\d+):(\d+)\)")
+CONDITION = re.compile(r"Condition C(\d+) --> \((\d+):(\d+)\)")
+VECTOR = re.compile(r"\d+ \{ (.*?) = (.) +\}")
+PAIR = re.compile(r"C(\d+)-Pair: not covered")
+
+
+def conditions(build, names):
+    """Conditions that were not seen to decide the outcome both ways, a line each, with
+    what was seen of all conditions of that outcome: true, false, or not asked."""
+    for entry in export(build, "-summary-only"):
+        path = pathlib.Path(entry["filename"])
+        name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        if not any(re.search(pattern, str(name)) for pattern in names):
+            continue
+        lines = path.read_text().splitlines()
+        decision, places, seen = 0, {}, []
+        for line in ask(build, "show", "-show-mcdc", path).splitlines():
+            if found := DECISION.search(line):
+                decision, places, seen = int(found[1]), {}, []
+            elif found := CONDITION.search(line):
+                places[found[1]] = int(found[2]), int(found[3])
+            elif found := VECTOR.search(line):
+                seen.append(re.sub(r"[ ,]", "", found[1]) + "=" + found[2])
+            elif found := PAIR.search(line):
+                row, column = places[found[1]]
+                # One that a macro has is told of where the macro is used.
+                if row < decision:
+                    row, column = decision, 1
+                print(f"{name}:{row}:{column}: condition {found[1]} of "
+                      f"{len(places)}, seen {' '.join(seen) or 'nothing'}: "
+                      f"{lines[row - 1].strip()}")
+
+
 def main(options):
     build = options.build.resolve()
     if options.missing:
         missing(build, options.missing)
+        return 0
+    if options.conditions:
+        conditions(build, options.conditions)
         return 0
     if options.fresh:
         shutil.rmtree(build / "profiles", ignore_errors=True)
