@@ -187,7 +187,7 @@ void pestle_onnx_call_function(pestle_onnx_call_t* call,
   pestle_onnx_graph_t body;
   copy_t copy = {.call = call, .function = function};
   for (size_t i = 0; i < function->body.input_count; ++i)
-    copy.omits = copy.omits || !is_given(call, i);
+    copy.omits |= !is_given(call, i);
   if (!check_call(call, &function->body) ||
       !copy_graph(&copy, &function->body, &body)) {
     return;

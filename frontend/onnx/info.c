@@ -90,9 +90,9 @@ static pestle_status_t take_value(pestle_info_t* to,
   bool declared = info->has_shape && info->rank == out->rank;
   for (size_t i = 0; i < rank; ++i) {
     const pestle_onnx_dim_t* dim = declared ? &info->dims[i] : NULL;
-    dims[i] = type                      ? type->dims[i]
-              : dim && dim->extent >= 0 ? dim->extent
-                                        : PESTLE_DIM_DYNAMIC;
+    dims[i] = type               ? type->dims[i]
+              : dim->extent >= 0 ? dim->extent
+                                 : PESTLE_DIM_DYNAMIC;
     bool has_name = dims[i] == PESTLE_DIM_DYNAMIC && dim;
     names[i] = has_name ? pestle_info_text(to, dim->param) : "";
     if (!names[i]) return PESTLE_OOM();
@@ -160,21 +160,24 @@ static pestle_status_t take_inputs(describe_t* d) {
 static pestle_status_t take_outputs(const describe_t* d) {
   const pestle_onnx_graph_t* graph = &d->model.graph;
   pestle_model_info_t* info = &d->to->info;
-  size_t count = graph->output_count, known = 0;
+  size_t count = graph->output_count, known = 0, own = 0;
   pestle_model_value_t* outputs =
       PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_value_t, count + 1);
   pestle_model_kind_t* kinds =
       PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_kind_t, count + 1);
   if (!outputs || !kinds) return PESTLE_OOM();
   // A symbolic module has no body, and so no types of results.
-  bool has_body =
-      d->entry && pestle_function_result_count(d->entry, &known) && known;
+  bool has_body = d->entry && pestle_function_result_count(d->entry, &known);
+  for (size_t i = 0; i < known; ++i)
+    own += pestle_function_shape_of(d->entry, i) < 0;
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* type = NULL;
-    // Behind a sequence the results have other places than the outputs.
-    has_body = has_body && !graph->outputs[i].is_list;
-    if (has_body && i < known && pestle_function_shape_of(d->entry, i) < 0)
-      type = pestle_function_result_type(d->entry, i);
+    const pestle_onnx_value_info_t* output = &graph->outputs[i];
+    // Behind a sequence the results have other places than the outputs. What is not
+    // declared may be one where there are not as many results.
+    bool is_one = own == count || (output->data_type && !output->is_optional);
+    has_body = has_body && is_one && !output->is_list;
+    if (has_body) type = pestle_function_result_type(d->entry, i);
     PESTLE_TRY(
         take_value(d->to, &graph->outputs[i], type, &outputs[i], &kinds[i]));
   }

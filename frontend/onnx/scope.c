@@ -67,7 +67,7 @@ pestle_status_t pestle_onnx_scope_define_input(pestle_onnx_import_t* import,
                                                pestle_value_t* value) {
   pestle_map_value_t* slot = pestle_map_find_str(&scope->symbols, name);
   pestle_onnx_symbol_t* symbol = slot ? slot->ptr : NULL;
-  if (!symbol || !symbol->tensor || symbol->value)
+  if (!symbol || !symbol->tensor)
     return pestle_onnx_scope_define(import, scope, name, value);
   *symbol = (pestle_onnx_symbol_t){.value = value};
   return NULL;

@@ -160,7 +160,7 @@ static pestle_status_t spread(const pestle_onnx_value_info_t* info,
   pestle_type_t type;
   int64_t count;
   const pestle_shape_binding_t* shape = NULL;
-  for (size_t i = 0; options && !shape && i < options->shape_count; ++i) {
+  for (size_t i = 0; !shape && i < options->shape_count; ++i) {
     const char* input = options->shapes[i].input;
     if (input && pestle_str_equal_c(info->name, input))
       shape = &options->shapes[i];
@@ -293,7 +293,7 @@ static pestle_status_t copy_bound(pestle_arena_t* arena,
   *out = *from;
   out->elements.data = pestle_arena_copy(
       arena, from->elements.data, from->elements.size, PESTLE_BUFFER_ALIGNMENT);
-  return out->elements.data || !from->elements.size ? NULL : PESTLE_OOM();
+  return out->elements.data ? NULL : PESTLE_OOM();
 }
 
 static pestle_status_t bind_kinds(pestle_onnx_source_t* source,

@@ -56,13 +56,16 @@ static void refuses_options_without_lists(void** state) {
   (void)state;
   onnx_test_t t;
   onnx_begin(&t);
-  pestle_import_options_t wrong[6] = {0};
-  for (size_t i = 1; i < 6; ++i)
+  pestle_import_options_t wrong[7] = {0};
+  const pestle_dim_binding_t dim = {"n", 2};
+  for (size_t i = 1; i < 7; ++i)
     wrong[i].struct_size = sizeof(wrong[i]);
+  wrong[6].dims = &dim;
+  wrong[6].dim_count = wrong[6].length_count = 1;
   wrong[1].dim_count = wrong[2].shape_count = 1;
   wrong[3].const_count = wrong[4].length_count = 1;
   wrong[5].onnx_compat = (pestle_onnx_compat_t)7;
-  for (size_t i = 0; i < 6; ++i) {
+  for (size_t i = 0; i < 7; ++i) {
     const char* says = i == 0   ? "struct_size is not set"
                        : i == 5 ? "no pestle_onnx_compat_t"
                                 : "counts dims, shapes, consts or lengths";
@@ -161,6 +164,7 @@ static float leaf_of(const char* inputs, bool has_default, double slope) {
   onnx_opset(&model, "own", 1);
   pb_message(&model, 25, f);
   float x = -8, y = 0;
+  onnx_fail_each(&model, &(pestle_import_options_t){0});
   onnx_run(&model, (const void*[]){&x}, (void*[]){&y});
   return y;
 }

@@ -52,6 +52,12 @@ static void reads_typed_data(void** state) {
   pb_t packed = onnx_tensor("t", ONNX_FLOAT, 1, three, NULL, 0);
   pb_bytes(&packed, 4, values, sizeof(values));
   expect(packed, PESTLE_F32, values, sizeof(values));
+  // In several fields, of which one is empty.
+  packed = onnx_tensor("t", ONNX_FLOAT, 1, three, NULL, 0);
+  pb_bytes(&packed, 4, values, 4);
+  pb_bytes(&packed, 4, values, 0);
+  pb_bytes(&packed, 4, values + 1, 8);
+  expect(packed, PESTLE_F32, values, sizeof(values));
   pb_t unpacked = onnx_tensor("t", ONNX_FLOAT, 1, three, NULL, 0);
   for (int i = 0; i < 3; ++i)
     pb_f32(&unpacked, 4, values[i]);
@@ -197,6 +203,40 @@ static void reads_external_data(void** state) {
   assert_error(import_at(&model, y), MALFORMED, "offset 'x'");
   model = external_model("missing.bin", NULL, NULL);
   assert_error(import_at(&model, y), NOT_FOUND, "missing.bin");
+  // Without a length what is behind is another one's, unless elements share bytes.
+  const float first[3] = {-9, -1, -2};
+  model = external_model("w.bin", NULL, NULL);
+  assert_ok(import_at(&model, y));
+  assert_memory_equal(y, first, sizeof(y));
+  model = external_model("w.bin", NULL, "16");
+  assert_error(import_at(&model, y), MALFORMED, "holds 16 bytes");
+  model = external_model("w.bin", "8", NULL);
+  assert_error(import_at(&model, y), MALFORMED, "holds 8 bytes");
+  pb_t tensor = onnx_tensor("w", 22, 1, three, NULL, 0), g = {0};
+  add_entry(&tensor, "location", "w.bin");
+  pb_int(&tensor, 14, 1);
+  pb_message(&g, 5, tensor);
+  onnx_node(&g, "Identity", "n", "w", "y", NULL);
+  onnx_output(&g, "y");
+  model = onnx_model(21, &g);
+  assert_error(import_at(&model, y), MALFORMED,
+               "holds 16 bytes, its dims say 2");
+}
+
+static void refuses_a_name_with_a_zero(void** state) {
+  (void)state;
+  pb_t tensor = onnx_tensor("w", ONNX_FLOAT, 1, three, NULL, 0), g = {0};
+  pb_t entry = {0};
+  float y[3];
+  pb_text(&entry, 1, "location");
+  pb_bytes(&entry, 2, "w.bin\0x", 7);
+  pb_message(&tensor, 13, entry);
+  pb_int(&tensor, 14, 1);
+  pb_message(&g, 5, tensor);
+  onnx_node(&g, "Neg", "n", "w", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  assert_error(import_at(&model, y), MALFORMED, "holds a zero");
 }
 
 // What stands for weights that were not fetched is not read as numbers.
@@ -256,6 +296,7 @@ int main(void) {
       cmocka_unit_test(reads_nothing),
       cmocka_unit_test(refuses_wrong_sizes),
       cmocka_unit_test(reads_external_data),
+      cmocka_unit_test(refuses_a_name_with_a_zero),
       cmocka_unit_test(names_what_is_no_data),
       cmocka_unit_test(stays_in_the_folder),
   };

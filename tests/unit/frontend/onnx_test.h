@@ -285,6 +285,26 @@ static inline void onnx_run(pb_t* model, const void* const* arguments,
   pb_free(model);
 }
 
+// Each request for memory of an import of |model| with |options| fails once.
+static inline void onnx_fail_each(const pb_t* model,
+                                  const pestle_import_options_t* options) {
+  bool failed = true;
+  for (size_t k = 1; failed; ++k) {
+    onnx_test_t t;
+    onnx_begin(&t);
+    t.options = *options;
+    t.options.struct_size = sizeof(t.options);
+    size_t before = atomic_load(&t.memory.request_count);
+    atomic_store(&t.memory.fail_at, before + k);
+    pestle_status_t status = onnx_import(&t, model);
+    failed = pestle_test_allocator_failed(&t.memory);
+    if (failed)
+      assert_int_equal(pestle_status_code(status), PESTLE_STATUS_OUT_OF_MEMORY);
+    pestle_status_release(status);
+    onnx_end(&t);
+  }
+}
+
 // How often |op| occurs in the entry function, regions included.
 static inline int onnx_count(pestle_module_t* module, pestle_op_t op) {
   int count = 0;
