@@ -32,14 +32,14 @@ void pestle_onnx_set_room(pestle_onnx_call_t* call, pestle_value_t* value,
                           int64_t axis, pestle_value_t* past, int64_t rows) {
   pestle_value_t* size =
       rows ? add(call, past, pestle_onnx_size_number(call, rows)) : past;
-  if (!value || !size || call->f.status) return;
+  if (!value || !size) return;
   if (note(call, size, past, rows))
     pestle_onnx_set_real(call, value, axis, size);
 }
 
 void pestle_onnx_set_place(pestle_onnx_call_t* call, pestle_value_t* past,
                            int64_t room) {
-  if (!past || call->f.status || !note(call, past, past, 0)) return;
+  if (!past || !note(call, past, past, 0)) return;
   if (!pestle_map_set_u64(&call->import->bounds, (uintptr_t)past,
                           (uint64_t)room))
     pestle_onnx_keep(call, PESTLE_OOM());
@@ -52,7 +52,7 @@ pestle_value_t* pestle_onnx_append(pestle_onnx_call_t* call,
   const pestle_onnx_room_t* room = pestle_onnx_room_of(call->import, size);
   pestle_value_t* operands[PESTLE_MAX_RANK + 2] = {cache, x};
   size_t count = 2;
-  if (!room || !x || call->f.status) return NULL;
+  if (!room || !x) return NULL;
   int64_t rows = pestle_onnx_dim(x, axis);
   if (rows > pestle_onnx_dim(cache, axis)) {
     return pestle_onnx_fail(call, PESTLE_STATUS_INVALID_ARGUMENT,

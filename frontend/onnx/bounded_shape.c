@@ -85,7 +85,7 @@ static int truth(pestle_onnx_call_t* call, const pestle_value_t* condition,
   const pestle_elements_t* known = pestle_value_constant(condition);
   if (known) return pestle_onnx_element_i64(known, (size_t)at) != 0;
   const pestle_node_t* node = condition->node;
-  if (!node || node->op != PESTLE_OP_EQ || rank_of(condition) > 1) return -1;
+  if (!node || node->op != PESTLE_OP_EQ) return -1;
   const pestle_value_t* sides[2];
   const pestle_elements_t* numbers[2];
   for (uint32_t i = 0; i < 2; ++i) {
@@ -149,9 +149,8 @@ static pestle_value_t* element(pestle_onnx_call_t* call, pestle_value_t* list,
     case PESTLE_OP_RESHAPE:
       return rank_of(from) > 1 ? NULL : element(call, from, at, depth + 1);
     case PESTLE_OP_BROADCAST_IN_DIM:
-      return pestle_type_count(from->type) != 1 || rank_of(from) > 1
-                 ? NULL
-                 : element(call, from, 0, depth + 1);
+      return element(call, from, pestle_type_count(from->type) == 1 ? 0 : at,
+                     depth + 1);
     default:
       return is_arithmetic(node->op) ? of_arithmetic(call, node, at, depth + 1)
                                      : NULL;

@@ -125,12 +125,15 @@ static void define_own_length(pestle_onnx_call_t* call,
                               const pestle_onnx_length_t* length,
                               pestle_value_t** arguments) {
   pestle_value_t* given = arguments[length->length];
-  int64_t room = pestle_onnx_dim(arguments[length->input], length->axis);
+  const pestle_value_t* cache = arguments[length->input];
+  // Where either is a constant or has its default there is no room.
+  if (!given || !cache) return;
+  int64_t room = pestle_onnx_dim(cache, length->axis);
   pestle_value_t* past = pestle_f_reshape(&call->f, given, 0, NULL);
-  if (given && dtype_of(given) != PESTLE_I64)
+  if (dtype_of(given) != PESTLE_I64)
     past = pestle_f_convert(&call->f, past, PESTLE_I64);
   pestle_onnx_set_place(call, past, room);
-  if (call->f.status || past == given) return;
+  if (past == given) return;
   past = pestle_f_convert(&call->f, past, dtype_of(given));
   arguments[length->length] =
       pestle_f_reshape_to(&call->f, past, pestle_onnx_type(given));
