@@ -84,6 +84,16 @@ static pestle_status_t note_strings(const pestle_onnx_source_t* source,
   return NULL;
 }
 
+static pestle_status_t check_type(pestle_str_t name,
+                                  const pestle_type_t* type) {
+  pestle_status_t bad, status = pestle_type_check(type);
+  if (!status) return NULL;
+  bad = PESTLE_ERROR(INVALID_ARGUMENT, "input '%.*s': %s", PESTLE_STR_ARG(name),
+                     pestle_status_message(status));
+  pestle_status_release(status);
+  return bad;
+}
+
 static pestle_status_t add_function(const pestle_onnx_source_t* source,
                                     pestle_module_t* module,
                                     pestle_arena_t* arena,
@@ -95,7 +105,9 @@ static pestle_status_t add_function(const pestle_onnx_source_t* source,
   size_t at = 0;
   for (size_t i = 0; i < graph->input_count && at < count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    names[at] = pestle_arena_strndup(arena, graph->inputs[i].name);
+    pestle_str_t name = graph->inputs[i].name;
+    PESTLE_TRY(check_type(name, &types[at]));
+    names[at] = pestle_arena_strndup(arena, name);
     if (!names[at++]) return PESTLE_OOM();
   }
   PESTLE_TRY(pestle_module_add_function(module, "main", types, names, count,

@@ -326,8 +326,9 @@ static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
   return out;
 }
 
-// Without "->" the output has the labels that occur once, in order.
-static void implicit_output(const labelled_t* terms, size_t count,
+// Without "->" the output has the labels that occur once, in order; false where those are
+// too many.
+static bool implicit_output(const labelled_t* terms, size_t count,
                             int32_t ellipsis, labelled_t* out) {
   int seen[LABELS] = {0};
   for (size_t i = 0; i < count; ++i) {
@@ -337,9 +338,12 @@ static void implicit_output(const labelled_t* terms, size_t count,
   for (int32_t k = ellipsis; k > 0; --k) {
     out->labels[out->rank++] = (uint8_t)(ELLIPSIS_LABEL + k);
   }
-  for (int c = 'A'; c <= 'z' && out->rank < PESTLE_MAX_RANK; ++c) {
-    if (seen[c] == 1) out->labels[out->rank++] = (uint8_t)c;
+  for (int c = 'A'; c <= 'z'; ++c) {
+    if (seen[c] != 1) continue;
+    if (out->rank == PESTLE_MAX_RANK) return false;
+    out->labels[out->rank++] = (uint8_t)c;
   }
+  return true;
 }
 
 static bool parse_equation(pestle_onnx_call_t* call, labelled_t* terms,
@@ -357,7 +361,7 @@ static bool parse_equation(pestle_onnx_call_t* call, labelled_t* terms,
     terms[i].value = call->inputs[i];
   }
   if (ok && arrow == SIZE_MAX) {
-    implicit_output(terms, call->input_count, ellipsis, out);
+    ok = implicit_output(terms, call->input_count, ellipsis, out);
   } else if (ok) {
     ok = parse_term(pestle_str_slice(equation, arrow + 2, equation.size), -1,
                     &ellipsis, out);

@@ -252,6 +252,12 @@ static pestle_value_t* apply_few(pestle_onnx_call_t* call, pestle_value_t* x,
     }
     sum = sum ? add(call, sum, part) : part;
   }
+  // Where all lies outside and counts for nothing.
+  if (!sum) {
+    pestle_type_t type = *pestle_onnx_type(x);
+    type.dims[axis] = taps->out;
+    sum = pestle_onnx_splat(call, &type, 0);
+  }
   return sum;
 }
 
