@@ -16,7 +16,7 @@ pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
     high[axis] = dims[axis] - pestle_onnx_dim(x, axis);
     any |= high[axis] > 0;
   }
-  if (!any || call->f.status) return x;
+  if (!any) return x;
   const pestle_type_t scalar = {.dtype = dtype_of(x)};
   return pestle_f_pad(&call->f, x, pestle_onnx_splat(call, &scalar, 0), low,
                       high, NULL);

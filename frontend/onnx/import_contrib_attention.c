@@ -101,7 +101,7 @@ static pestle_value_t* write_rows(pestle_onnx_call_t* call,
 // |x| (may be NULL) with zeros behind, so that axis |axis| is |extent| long.
 static pestle_value_t* pad_to(pestle_onnx_call_t* call, pestle_value_t* x,
                               int32_t axis, int64_t extent) {
-  if (!x || axis < 0) return x;
+  if (!x) return x;
   int64_t had = pestle_onnx_dim(x, axis);
   return had < extent ? pestle_f_pad_end(&call->f, x, axis, extent - had) : x;
 }

@@ -342,7 +342,7 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
                      PESTLE_STR_ARG(mode));
     return;
   }
-  for (int64_t i = 0; i < rank_of(x) && x; ++i) {
+  for (int64_t i = 0; i < rank_of(x); ++i) {
     x = pad_axis(call, x, mode, i, low[i], high[i]);
   }
   call->outputs[0] = x;
@@ -379,7 +379,7 @@ static pestle_value_t* center_real(pestle_onnx_call_t* call, pestle_value_t* x,
       dims[i] = i == axis ? to->dim : pestle_onnx_dim(x, i);
     y = pestle_onnx_widen(call, x, dims);
   }
-  if (!y || call->f.status) return NULL;
+  if (!y) return NULL;
   inside = pestle_onnx_along(call, inside, y, axis);
   y = pestle_f_select(f, inside, y, splat_like(call, y, 0));
   for (int32_t i = 0; y && i < rank_of(x); ++i) {

@@ -19,8 +19,7 @@ static bool read_dict(pestle_onnx_call_t* call, dict_t* d) {
   }
   d->text_keys = pestle_onnx_is_text(call->import, d->keys);
   d->text_values = pestle_onnx_is_text(call->import, d->values);
-  bool fits = rank_of(d->keys) == 1 && rank_of(d->values) == 1 &&
-              pestle_onnx_dim(d->keys, 0) == pestle_onnx_dim(d->values, 0) &&
+  bool fits = pestle_onnx_dim(d->keys, 0) == pestle_onnx_dim(d->values, 0) &&
               (d->text_keys || dtype_of(d->keys) == PESTLE_I64);
   if (!fits) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -29,7 +28,7 @@ static bool read_dict(pestle_onnx_call_t* call, dict_t* d) {
                      (long long)pestle_onnx_dim(d->keys, 0),
                      (long long)pestle_onnx_dim(d->values, 0));
   }
-  return fits && !call->f.status;
+  return fits;
 }
 
 static pestle_value_t* marked(pestle_onnx_call_t* call, bool text,

@@ -89,7 +89,7 @@ static inline int row_dtype(const char* name, size_t size) {
 typedef struct row_tensor_t {
   int type;       // TensorProto.DataType
   char dims[96];  // as onnx_value() takes them
-  int64_t rank, extents[8], count;
+  int64_t rank, extents[17], count;
   const char* elements;  // or NULL
 } row_tensor_t;
 
