@@ -785,6 +785,22 @@ static bool reads_own_memory(const verify_t* v) {
          pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_SHARED;
 }
 
+// Of lanes along y whole subgroups have one number, where those along x fill some.
+static varies_t lanes_vary(const verify_t* v, const pestle_kir_inst_t* inst) {
+  if (inst->arg[3] == PESTLE_KIR_LANE_X) return VARIES_LANES;
+  for (uint32_t i = v->id + 1; i < v->k->inst_count; ++i) {
+    const pestle_kir_inst_t* x = inst_of(v, i);
+    int64_t count;
+    if (x->op == PESTLE_KIR_FOR && x->arg[3] == PESTLE_KIR_LANE_X) {
+      return is_constant(v, x->arg[1], &count) && count > 0 &&
+                     count % SUBGROUP == 0
+                 ? VARIES_SUBGROUPS
+                 : VARIES_LANES;
+    }
+  }
+  return VARIES_LANES;
+}
+
 // Lanes may have different values of what comes from a lane's number or its own
 // memory.
 static varies_t varies(const verify_t* v) {
@@ -792,7 +808,7 @@ static varies_t varies(const verify_t* v) {
   const char* letters = pestle_kir_op_info(inst->op).operands;
   pestle_op_t op;
   if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) {
-    return VARIES_LANES;
+    return lanes_vary(v, inst);
   }
   bool of_cluster =
       inst->op == PESTLE_KIR_FOR && inst->arg[3] == PESTLE_KIR_CLUSTER;

@@ -409,33 +409,51 @@ void pestle_ref_plugin_reduce_lanes(const ref_step_t* s, unsigned char* frames,
   }
 }
 
-static int32_t run_group(lanes_t* l, unsigned char* frames) {
-  const pestle_loaded_t* program = l->m.program;
-  memset(l->pc, 0, l->count * sizeof(*l->pc));
+// The lanes of a subgroup, up to where they end or meet those of others.
+static int32_t run_subgroup(lanes_t* l, unsigned char* frames, uint32_t first,
+                            uint32_t count) {
+  unsigned char* own = frames + first * l->frame_size;
+  uint32_t* pc = l->pc + first;
   for (;;) {
-    for (uint32_t i = 0; i < l->count; ++i) {
-      pestle_ref_plugin_take_lane(&l->m, frames, l->frame_size, i);
-      int32_t trap = pestle_ref_plugin_steps(&l->m, &l->pc[i]);
+    for (uint32_t i = 0; i < count; ++i) {
+      pestle_ref_plugin_take_lane(&l->m, frames, l->frame_size, first + i);
+      int32_t trap = pestle_ref_plugin_steps(&l->m, &pc[i]);
       if (trap) return trap;
     }
-    for (uint32_t i = 1; i < l->count; ++i) {
-      if (l->pc[i] != l->pc[0]) return REF_TRAP_APART;
+    for (uint32_t i = 1; i < count; ++i) {
+      if (pc[i] != pc[0]) return REF_TRAP_APART;
     }
-    const ref_step_t* s = &program->steps[l->pc[0] - 1];
+    const ref_step_t* s = &l->m.program->steps[pc[0] - 1];
     bool within = true;
     if (s->kind == REF_STEP_SG_REDUCE) {
-      pestle_ref_plugin_reduce_lanes(s, frames, l->frame_size, l->count);
+      pestle_ref_plugin_reduce_lanes(s, own, l->frame_size, count);
     } else if (s->kind == REF_STEP_MMA) {
-      within = pestle_ref_plugin_mma(s, frames, l->frame_size, l->count);
+      within = pestle_ref_plugin_mma(s, own, l->frame_size, count);
     } else if (s->kind == REF_STEP_LDMATRIX) {
-      within = pestle_ref_plugin_ldmatrix(s, frames, l->frame_size, l->count,
+      within = pestle_ref_plugin_ldmatrix(s, own, l->frame_size, count,
                                           l->m.scratch);
     } else if (s->kind == REF_STEP_SG_BALLOT) {
-      pestle_ref_plugin_ballot(s, frames, l->frame_size, l->count);
-    } else if (s->kind != REF_STEP_BARRIER) {
+      pestle_ref_plugin_ballot(s, own, l->frame_size, count);
+    } else {
       return 0;
     }
     if (!within) return REF_TRAP_BOUNDS;
+  }
+}
+
+static int32_t run_group(lanes_t* l, unsigned char* frames) {
+  enum { SUBGROUP = 32 };  // or several smaller ones
+  memset(l->pc, 0, l->count * sizeof(*l->pc));
+  for (;;) {
+    for (uint32_t i = 0; i < l->count; i += SUBGROUP) {
+      uint32_t left = l->count - i;
+      int32_t trap =
+          run_subgroup(l, frames, i, left < SUBGROUP ? left : SUBGROUP);
+      if (trap) return trap;
+      if (l->pc[i] != l->pc[0]) return REF_TRAP_APART;
+    }
+    const ref_step_t* s = &l->m.program->steps[l->pc[0] - 1];
+    if (s->kind != REF_STEP_BARRIER) return 0;
   }
 }
 

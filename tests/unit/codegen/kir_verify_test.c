@@ -444,6 +444,34 @@ static void test_warpgroups(void** state) {
     expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
 }
 
+// Lanes along y are whole subgroups where those along x are.
+static void test_rows_of_lanes(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(@g : global i32[8]) {\n%%0 = const 0 : index\n"
+      "%%1 = const 1 : index\n%%4 = const 4 : index\n"
+      "%%5 = const %d : index\n%%91 = const 7 : i32\n"
+      "%%97 = for %%0 to %%1 step 1 group.x : index {\n"
+      "%%98 = for %%0 to %%4 step 1 lane.y : index {\n"
+      "%%99 = for %%0 to %%5 step 1 lane.x : index {\n"
+      "%%100 = lt %%98, %%1 : i1\n%%101 = lt %%99, %%1 : i1\n";
+  static const struct {
+    int lanes;
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {64, "if %100 {\n%102 = sg_reduce %91, add, 32 : i32\n}\n", NULL},
+      {64, "if %100 {\nbarrier\n}\n", "not every lane gets here"},
+      {64, "if %101 {\n%102 = sg_reduce %91, add, 32 : i32\n}\n", "not every"},
+      {16, "if %100 {\n%102 = sg_reduce %91, add, 16 : i32\n}\n", "not every"},
+      {48, "if %100 {\n%102 = sg_reduce %91, add, 16 : i32\n}\n", "not every"},
+  };
+  char text[640];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    snprintf(text, sizeof text, head, rows[i].lanes);
+    expect_rule(text, rows[i].body, "}\n}\n}\n}\n", rows[i].rule);
+  }
+}
+
 // What a kernel may do before it waits for the one in front.
 static void test_grid_wait(void** state) {
   (void)state;
@@ -547,6 +575,7 @@ int main(void) {
       cmocka_unit_test(test_joined_bits),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_warpgroups),
+      cmocka_unit_test(test_rows_of_lanes),
       cmocka_unit_test(test_grid_wait),
       cmocka_unit_test(test_clusters),
       cmocka_unit_test(test_matrix_registers),

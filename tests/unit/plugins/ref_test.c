@@ -325,6 +325,44 @@ static void test_wide(void** state) {
   pestle_kir_deinit(&k);
 }
 
+// Three of four subgroups add up what they have; all of them meet behind it.
+static void test_subgroups_apart(void** state) {
+  (void)state;
+  static const char text[] =
+      "kernel @apart(@y : global i32[128], @s : shared i32[4]) {\n"
+      "  %0 = const 0 : index\n"
+      "  %1 = const 1 : index\n"
+      "  %2 = const 4 : index\n"
+      "  %3 = const 32 : index\n"
+      "  %4 = for %0 to %1 step 1 group.x : index {\n"
+      "    %5 = for %0 to %2 step 1 lane.y : index {\n"
+      "      %6 = for %0 to %3 step 1 lane.x : index {\n"
+      "        %7 = madi %5, 32, %6 : index\n"
+      "        %8 = cast %7 : i32\n"
+      "        %9 = const 3 : index\n"
+      "        %10 = lt %5, %9 : i1\n"
+      "        store @s[%5], %8 align 4\n"
+      "        if %10 {\n"
+      "          %11 = sg_reduce %8, add, 32 : i32\n"
+      "          store @s[%5], %11 align 4\n"
+      "        }\n"
+      "        barrier\n"
+      "        %12 = madi %5, -1, %9 : index\n"
+      "        %13 = load @s[%12] : i32 align 4\n"
+      "        store @y[%7], %13 align 4\n"
+      "      }\n"
+      "    }\n"
+      "  }\n"
+      "}\n";
+  static const int32_t want[4] = {127, 2544, 1520, 496};
+  int32_t y[128];
+  pestle_kir_builder_t k = parse(text);
+  assert_int_equal(run(&k, (void*[]){y}, NULL, 0, 1), 0);
+  for (int i = 0; i < 128; ++i)
+    assert_int_equal(y[i], want[i / 32]);
+  pestle_kir_deinit(&k);
+}
+
 // Left by a kernel that the verifier would refuse: found when it happens.
 static void test_traps(void** state) {
   (void)state;
@@ -450,10 +488,15 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),          cmocka_unit_test(test_formats),
-      cmocka_unit_test(test_casts),         cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_wide),          cmocka_unit_test(test_traps),
-      cmocka_unit_test(test_damage),        cmocka_unit_test(test_text),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_formats),
+      cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_subgroups_apart),
+      cmocka_unit_test(test_wide),
+      cmocka_unit_test(test_traps),
+      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_text),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
