@@ -167,16 +167,17 @@ static bool only_leaves(const pestle_value_t* v, int depth) {
   return true;
 }
 
-static bool is_planar(const layout_t* l) {
-  int64_t last = l->rank - 1;
-  if (l->lhs[0] != 0 || l->lhs[last] != 1 || l->out[0] != 0 ||
-      l->out[last] != 1) {
-    return false;
-  }
-  for (int64_t i = 1; i < last; ++i) {
+// Whether the spatial dims lie behind the others.
+static bool has_planes(const layout_t* l) {
+  for (int64_t i = 1; i < l->rank - 1; ++i) {
     if (l->lhs[i] != i + 1 || l->out[i] != i + 1) return false;
   }
   return true;
+}
+
+// And batches in front of features.
+static bool is_planar(const layout_t* l) {
+  return has_planes(l) && l->lhs[0] == 0 && l->out[0] == 0;
 }
 
 // Whether its kernel works on planes as well as on features: lanes go along the
@@ -273,11 +274,12 @@ static bool is_small_shared(const pestle_node_t* node, const layout_t* l) {
 
 static bool stays_planar(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {
-  return !comes_turned(node) && is_planar(l) &&
-         (caps->flags & PESTLE_TARGET_LANES
-              ? is_of_planes(node) || is_small_point(node, l, caps) ||
-                    is_small_shared(node, l)
-              : suits_planes(node, l, caps)) &&
+  bool has_lanes = caps->flags & PESTLE_TARGET_LANES;
+  bool suits = has_lanes ? is_of_planes(node) || is_small_point(node, l, caps)
+                         : suits_planes(node, l, caps);
+  suits = (suits && is_planar(l)) ||
+          (has_lanes && is_small_shared(node, l) && has_planes(l));
+  return suits && !comes_turned(node) &&
          only_leaves(&node->results[0], MOST_STEPS);
 }
 
