@@ -49,7 +49,8 @@ static __device__ __forceinline__ void pestle_prefetch(
   asm volatile("prefetch.global.L2 [%0];" :: "l"(at));
 #endif
 }
-static __device__ __forceinline__ long long pestle_grid_wait() {
+static __device__ __forceinline__ long long pestle_grid_wait(
+    bool begins) {
 #if defined(PESTLE_SHIM)
   return pestle_shim_grid_wait();
 #elif __CUDA_ARCH__ < 900
@@ -57,8 +58,8 @@ static __device__ __forceinline__ long long pestle_grid_wait() {
 #else
   long long zero;
   asm volatile("griddepcontrol.wait;\n"
-               "griddepcontrol.launch_dependents;\n"
                "mov.u64 %0, 0;" : "=l"(zero) :: "memory");
+  if (begins) asm volatile("griddepcontrol.launch_dependents;");
   return zero;
 #endif
 }
@@ -84,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256)
 pestle_softmax_0(
     const float* __restrict__ pestle_given_x,
     float* __restrict__ pestle_given_y) {
-  const long long pestle_seen = pestle_grid_wait();
+  const long long pestle_seen = pestle_grid_wait(1);
   const float* __restrict__ const x = pestle_given_x + pestle_seen;
   float* __restrict__ const y = pestle_given_y + pestle_seen;
   float* const part = (float*)(pestle_shared + 0);

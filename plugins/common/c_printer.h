@@ -150,8 +150,8 @@ typedef struct pestle_c_printer_dialect_t {
   const char* flush_exp2;
   // Of a wide group: what stands before its (x, y, z), and its barrier.
   const char *wide_kernel, *wide_barrier;
-  // A function pestle_grid_wait(): what earlier kernels wrote is seen from there on, and
-  // later ones may begin. It gives a zero that |opening| adds to each address, since a
+  // A function pestle_grid_wait(bool): what earlier kernels wrote is seen from there on, and
+  // later ones may begin, where it is told so. It gives a zero that |opening| adds to each address, since a
   // compiler may move reads of what it takes for constant past anything but what makes
   // their address. NULL: kernels follow each other whole.
   const char* wait;

@@ -75,27 +75,28 @@
   "  return r;\n"                                              \
   "#endif\n}\n"
 
-// Programmatic dependent launch, since sm_90. The next kernel may begin as soon as all
-// groups of this one have: it waits for all that this one writes.
-#define WAIT                                                           \
-  "#ifndef PESTLE_GRID_WAIT\n"                                         \
-  "#define PESTLE_GRID_WAIT\n"                                         \
-  "static __device__ __forceinline__ void pestle_prefetch(\n"          \
-  "    const void* at) {\n"                                            \
-  "#if !defined(PESTLE_SHIM) && __CUDA_ARCH__ >= 900\n"                \
-  "  asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(at));\n"       \
-  "#endif\n}\n"                                                        \
-  "static __device__ __forceinline__ long long pestle_grid_wait() {\n" \
-  "#if defined(PESTLE_SHIM)\n"                                         \
-  "  return pestle_shim_grid_wait();\n"                                \
-  "#elif __CUDA_ARCH__ < 900\n"                                        \
-  "  return 0;\n"                                                      \
-  "#else\n"                                                            \
-  "  long long zero;\n"                                                \
-  "  asm volatile(\"griddepcontrol.wait;\\n\"\n"                       \
-  "               \"griddepcontrol.launch_dependents;\\n\"\n"          \
-  "               \"mov.u64 %0, 0;\" : \"=l\"(zero) :: \"memory\");\n" \
-  "  return zero;\n"                                                   \
+// Programmatic dependent launch, since sm_90. With |begins| the next kernel may begin as soon
+// as all groups of this one have, else when they end: it waits for all that this one writes.
+#define WAIT                                                             \
+  "#ifndef PESTLE_GRID_WAIT\n"                                           \
+  "#define PESTLE_GRID_WAIT\n"                                           \
+  "static __device__ __forceinline__ void pestle_prefetch(\n"            \
+  "    const void* at) {\n"                                              \
+  "#if !defined(PESTLE_SHIM) && __CUDA_ARCH__ >= 900\n"                  \
+  "  asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(at));\n"         \
+  "#endif\n}\n"                                                          \
+  "static __device__ __forceinline__ long long pestle_grid_wait(\n"      \
+  "    bool begins) {\n"                                                 \
+  "#if defined(PESTLE_SHIM)\n"                                           \
+  "  return pestle_shim_grid_wait();\n"                                  \
+  "#elif __CUDA_ARCH__ < 900\n"                                          \
+  "  return 0;\n"                                                        \
+  "#else\n"                                                              \
+  "  long long zero;\n"                                                  \
+  "  asm volatile(\"griddepcontrol.wait;\\n\"\n"                         \
+  "               \"mov.u64 %0, 0;\" : \"=l\"(zero) :: \"memory\");\n"   \
+  "  if (begins) asm volatile(\"griddepcontrol.launch_dependents;\");\n" \
+  "  return zero;\n"                                                     \
   "#endif\n}\n#endif\n"
 
 const pestle_c_printer_dialect_t pestle_cuda_dialect = {
