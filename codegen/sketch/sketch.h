@@ -50,6 +50,7 @@ typedef struct pestle_stride_t {
   uint32_t axis;
   bool unit;     // some read moves by one element along the axis
   bool strided;  // some read moves otherwise
+  bool far;      // by more than two elements either way, or unevenly
 } pestle_stride_t;
 
 static inline pestle_nest_stage_t* pestle_sketch_stage(const pestle_sketch_t* k,

@@ -50,6 +50,7 @@ static void stride_visit(void* user, const pestle_expr_t* e) {
   }
   if (coef == 1) s->unit = true;
   if (coef > 1 || coef < 0 || nested) s->strided = true;
+  if (coef > 2 || coef < -2 || nested) s->far = true;
 }
 
 pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rows on devices of lanes: those of a subgroup each share a group though the last group has
+fewer, and what is read backwards or by every second element is written in vectors; all as
+llvm's."""
+
+import os
+import sys
+import unittest
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli_test import Case  # noqa: E402
+
+HOPPER = ("--device", "ref", "--target-cpu", "simt90")
+
+
+def softmax(rows, columns, dtype):
+    x, r = f"tensor<{rows}x{columns}x{dtype}>", f"tensor<{rows}x{dtype}>"
+    return (
+        f"func.func @main(%x: {x}) -> {x} {{\n"
+        f"  %m = stablehlo.constant dense<-1.0e+04> : tensor<{dtype}>\n"
+        f"  %z = stablehlo.constant dense<0.0> : tensor<{dtype}>\n"
+        "  %0 = stablehlo.reduce(%x init: %m) applies stablehlo.maximum across dimensions = "
+        f"[1] : ({x}, tensor<{dtype}>) -> {r}\n"
+        f"  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : ({r}) -> {x}\n"
+        f"  %2 = stablehlo.subtract %x, %1 : {x}\n"
+        f"  %3 = stablehlo.exponential %2 : {x}\n"
+        "  %4 = stablehlo.reduce(%3 init: %z) applies stablehlo.add across dimensions = "
+        f"[1] : ({x}, tensor<{dtype}>) -> {r}\n"
+        f"  %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ({r}) -> {x}\n"
+        f"  %6 = stablehlo.divide %3, %5 : {x}\n  return %6 : {x}\n}}\n")
+
+
+def fold(shape, op, dtype):
+    x, r = ("tensor<" + "".join(f"{d}x" for d in s) + f"{dtype}>" for s in (shape, shape[:-1]))
+    return (
+        f"func.func @main(%x: {x}) -> {r} {{\n"
+        f"  %z = stablehlo.constant dense<0> : tensor<{dtype}>\n"
+        f"  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.{op} across dimensions = "
+        f"[{len(shape) - 1}] : ({x}, tensor<{dtype}>) -> {r}\n  return %0 : {r}\n}}\n")
+
+
+def move(shape, dtype, step):
+    """Backwards, or every |step|-th element of the last dim."""
+    x = "tensor<" + "".join(f"{d}x" for d in shape) + f"{dtype}>"
+    if step < 0:
+        return (f"func.func @main(%x: {x}) -> {x} {{\n  %0 = stablehlo.reverse %x, dims = "
+                f"[{len(shape) - 1}] : {x}\n  return %0 : {x}\n}}\n")
+    few = (*shape[:-1], -(-shape[-1] // step))
+    y = "tensor<" + "".join(f"{d}x" for d in few) + f"{dtype}>"
+    ranges = ", ".join(f"0:{d}" for d in shape[:-1])
+    return (f"func.func @main(%x: {x}) -> {y} {{\n  %0 = stablehlo.slice %x [{ranges}, "
+            f"0:{shape[-1]}:{step}] : ({x}) -> {y}\n  return %0 : {y}\n}}\n")
+
+
+class Rows(Case):
+    def both(self, text, shape, dtype):
+        """The schedule; the results are equal but for the order of float sums."""
+        path, name = self.write("m.mlir", text), self.folder / "x.npy"
+        draw = np.random.default_rng(len(text))
+        value = draw.integers(-40, 41, size=shape)
+        types = {"f32": np.float32, "f16": np.float16, "i32": np.int32}
+        np.save(name, (value / 8 if dtype != "i32" else value).astype(types[dtype]))
+        found = []
+        for how in (HOPPER, ("--device", "llvm")):
+            folder = self.folder / how[1]
+            self.succeed("run", path, "--input", f"0={name}", "--no-cache", *how,
+                         "--outputs", folder)
+            found.append(np.load(folder / "output_0.npy"))
+        if dtype == "i32":
+            np.testing.assert_array_equal(*found)
+        else:
+            step = {"f32": 1e-6, "f16": 2e-3}[dtype]
+            np.testing.assert_allclose(*found, rtol=step, atol=step / 8)
+        return self.succeed("dump", path, "--stage", "schedule", *HOPPER)
+
+    def test_uneven(self):
+        for rows, columns, dtype, lanes in (
+                (71, 234, "f32", 4), (9, 250, "f16", 4), (3, 130, "f32", 2),
+                (1, 130, "f32", 1), (13, 40, "f32", 4), (14, 40, "f32", 2)):  # fmt: skip
+            with self.subTest(rows=rows, columns=columns, dtype=dtype):
+                said = self.both(softmax(rows, columns, dtype), (rows, columns), dtype)
+                self.assertIn(f"split y.a {lanes}\n", said)
+                self.assertEqual("bind y.ai lane.y" in said, lanes > 1, said)
+
+    def test_folds(self):
+        for shape, op, dtype in (((5, 13, 50), "add", "i32"), ((5, 13, 128), "add", "f32"),
+                                 ((7, 11, 100), "maximum", "i32"), ((63, 49), "add", "i32"),
+                                 ((1, 77), "add", "i32")):
+            with self.subTest(shape=shape, op=op, dtype=dtype):
+                self.both(fold(shape, op, dtype), shape, dtype)
+
+    def test_moves(self):
+        for shape, dtype, step in (((32, 24, 216), "f32", -1), ((40, 30, 150), "f16", -1),
+                                   ((64, 31, 217), "f32", -1), ((32, 24, 216), "i32", 2),
+                                   ((64, 24, 215), "f32", 2)):
+            with self.subTest(shape=shape, dtype=dtype, step=step):
+                said = self.both(move(shape, dtype, step), shape, dtype)
+                self.assertIn("vectorise", said)
+        # Lanes would read a line each.
+        shape = (32, 24, 216)
+        self.assertNotIn("vectorise", self.both(move(shape, "f32", 3), shape, "f32"))
+
+
+if __name__ == "__main__":
+    unittest.main()
