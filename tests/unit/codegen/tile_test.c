@@ -97,6 +97,7 @@ static const pestle_shared_tile_t tiles[] = {
     {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES, false, 1},
     {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES, false, 1},
     {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES, false, 1},
+    {64, 64, 16, 8, 16, 2, PESTLE_UNITS_LANES, false, 1},
     {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
     {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA, false, 1},
     {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA, false, 1},
@@ -353,7 +354,7 @@ static void test_bytes(void** state) {
 static void test_narrow_by_lanes(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_LANES), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_LANES), 10);
 }
 
 static void test_narrow_by_units8(void** state) {
@@ -681,6 +682,7 @@ static pestle_target_caps_t lanes_caps(pestle_product_units_t units) {
     return caps;
   }
   caps.flags |= PESTLE_TARGET_ASYNC_COPY;
+  caps.register_bytes_group = 256 << 10;
   caps.intrinsic[0] = (pestle_intrinsic_t){PESTLE_INTRINSIC_MMA,
                                            PESTLE_BF16,
                                            PESTLE_BF16,
@@ -721,6 +723,8 @@ static void test_choice(void** state) {
       DOT("tiny", "8x8xbf16", "8x8xbf16", NN, "8x8xbf16", 0);
   static const case_t wide =
       DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
+  static const case_t whole =
+      DOT("whole", "3200x4096xf32", "4096x4096xf32", NN, "3200x4096xf32", 0);
   static const case_t few =
       DOT("few", "32x1024xf32", "3072x1024xf32", NT, "32x3072xf32", 0);
   static const case_t mixed = {
@@ -735,8 +739,10 @@ static void test_choice(void** state) {
   chooses(&thin, PESTLE_UNITS_MMA,
           "shared_tile c 16 64 64 16 16 4 units async\n");
   chooses(&tiny, PESTLE_UNITS_MMA, "bind y.a group.x");
-  chooses(&large, PESTLE_UNITS_LANES, "shared_tile c 128 128 8 8 8 2\n");
-  chooses(&wide, PESTLE_UNITS_MMA, "shared_tile c 128 128 8 8 8 2 async\n");
+  chooses(&large, PESTLE_UNITS_LANES, "shared_tile c 128 128 16 8 8 2\n");
+  chooses(&wide, PESTLE_UNITS_MMA, "shared_tile c 128 128 16 8 8 2 async\n");
+  chooses(&whole, PESTLE_UNITS_MMA, "shared_tile c 128 256 16 8 16 2 async\n");
+  chooses(&whole, PESTLE_UNITS_LANES, "shared_tile c 128 128 16 8 8 2\n");
   chooses(&large, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&wide, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
