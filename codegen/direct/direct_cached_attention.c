@@ -15,8 +15,13 @@
 //         y = y * 2^(old maximum - maximum) + weights v
 //     y / the sum of the sums
 //
-// So rows do not wait for each other. A block of keys stays in L1 for all rows. Of the last block only the rows of v that a row of
-// the group may see are read: what lies behind may be a NaN.
+// So rows do not wait for each other. A block of keys stays in L1 for all rows. Of the last
+// block only the rows of v that a row of the group may see are read: what lies behind may be a
+// NaN.
+//
+// Keys of one new token are read just once. The next block is asked for a few lines at a time
+// while this one is computed: a CPU has room for some 16 to 24 lines that are on their way, and
+// what asks for more waits.
 #include <math.h>
 
 #include "codegen/direct/direct.h"
@@ -27,6 +32,8 @@ enum {
   MOST_LANES = 16,
   MOST_ROWS = 16,
   TILE_ROWS = 4,
+  MOST_TILE_ROWS = 8,  // where rows are no whole tiles of TILE_ROWS
+  MOST_SUMS = 16,
   F32_BYTES = 4,
   LINE_BYTES = 64
 };
@@ -38,16 +45,18 @@ typedef struct cached_t {
   int64_t batch, shared;                    // sequences, caches of each
   int64_t rows, fresh, most, depth, width;  // fresh: new tokens
   int64_t block, blocks;  // rows of a group, groups of a cache
+  int64_t tile, across;   // rows and vectors of y whose sums are registers
   double scale;
   pestle_dtype_t dtype;
   int64_t angles;  // lists of them that turn q: none, one, or one a sequence
   uint32_t q, key, value, past_buffer, y, cosine, sine;
   uint32_t wide, sums, top, rates, made, weights;  // scratch
-  uint32_t scores;                                 // registers
+  uint32_t scores, values;                         // registers
   pk_t past, end;  // keys that were there; those that a row of the group sees
   pk_t sequence, shared_at;  // the cache
   pk_t first_row;            // of the group
   pk_t base;                 // the first key of the block
+  pk_t next;  // the row of all caches where the next block begins
 } cached_t;
 
 static pk_t number(cached_t* c, int64_t value) {
@@ -83,6 +92,17 @@ static pk_t row_of(cached_t* c, pk_t i, int64_t width) {
   return at(c, key, width, number(c, 0));
 }
 
+// Asks for |count| elements of |buffer|, from |first| on of those of the next block.
+static void ask(cached_t* c, uint32_t buffer, int64_t width, pk_t first,
+                int64_t count) {
+  pestle_dtype_t dtype = (pestle_dtype_t)c->k->buffer.data[buffer].dtype;
+  int64_t line = LINE_BYTES / (int64_t)pestle_dtype_size(dtype);
+  if (c->fresh > 1) return;
+  pk_t to = at(c, c->next, width, first);
+  for (int64_t i = 0; i < count; i += line)
+    pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, plus(c, to, i), 0, 0);
+}
+
 // --- Scores ---
 
 // One vector of the sums of |count| vectors, |count| a power of two up to the lanes: those of
@@ -113,11 +133,14 @@ static pk_t sums_of(cached_t* c, const pk_t* x, unsigned count) {
 
 static pk_t make_scores(cached_t* c, pk_t row) {
   int64_t lanes = c->lanes, chunks = c->depth / lanes;
+  int64_t part = (lanes * lanes + c->block - 1) / c->block;
   pk_t parts[MOST_LANES];
   pestle_kir_alloc(c->k, c->scores);
   for (int64_t i = 0; i < lanes; ++i)
     store(c, c->scores, number(c, i), real(c, c->lanes, 0));
   pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
+  ask(c, c->key, c->depth, at(c, at(c, row, chunks, chunk), part, number(c, 0)),
+      part);
   pk_t q =
       load(c, c->wide, at(c, chunk, lanes, at(c, row, c->depth, number(c, 0))));
   for (int64_t i = 0; i < lanes; ++i) {
@@ -177,81 +200,70 @@ static void weigh(cached_t* c, pk_t row) {
   store(c, c->sums, from, sum);
 }
 
-// |made| of |count| rows from |row| on plus what they have of row |i| of v.
-static void add_value(cached_t* c, pk_t row, int64_t count, pk_t i, pk_t chunk,
-                      pk_t* made) {
-  pk_t v = load(c, c->value, at(c, chunk, c->lanes, row_of(c, i, c->width)));
-  for (int64_t r = 0; r < count; ++r) {
-    pk_t w = one(c, c->weights, of_row(c, plus(c, row, r), i));
-    w = pestle_kir_splat(c->k, w, c->lanes);
-    made[r] = pestle_kir_scalar(c->k, PESTLE_OP_FMA, w, v, made[r]);
+// Where sum |i| of a tile lies in |made|: of rows from |row| on, vectors from |first| on.
+static pk_t place_of(cached_t* c, pk_t row, pk_t first, int64_t i) {
+  row = plus(c, row, i / c->across);
+  first = plus(c, first, i % c->across);
+  return at(c, first, c->lanes, at(c, row, c->width, number(c, 0)));
+}
+
+// The sums plus the weights of key |key| of the block times its row of v.
+static void add_value(cached_t* c, pk_t row, pk_t first, pk_t key) {
+  int64_t lanes = c->lanes;
+  pk_t v[MOST_SUMS], w = PESTLE_KIR_NONE;
+  pk_t from = at(c, first, lanes, number(c, 0));
+  ask(c, c->value, c->width, at(c, key, c->width, from), c->across * lanes);
+  from = op(c, PESTLE_OP_ADD, row_of(c, key, c->width), from);
+  for (int64_t i = 0; i < c->across; ++i)
+    v[i] = load(c, c->value, plus(c, from, i * lanes));
+  for (int64_t i = 0; i < c->tile * c->across; ++i) {
+    if (i % c->across == 0) {
+      w = one(c, c->weights, of_row(c, plus(c, row, i / c->across), key));
+      w = pestle_kir_splat(c->k, w, c->lanes);
+    }
+    pk_t sum = load(c, c->values, number(c, i));
+    sum = pestle_kir_scalar(c->k, PESTLE_OP_FMA, w, v[i % c->across], sum);
+    store(c, c->values, number(c, i), sum);
   }
 }
 
-static pk_t place_of(cached_t* c, pk_t row, int64_t r, pk_t chunk) {
-  row = at(c, plus(c, row, r), c->width, number(c, 0));
-  return at(c, chunk, c->lanes, row);
-}
-
-static void load_made(cached_t* c, pk_t row, int64_t rows, pk_t chunk,
-                      pk_t* made) {
-  for (int64_t r = 0; r < rows; ++r)
-    made[r] = load(c, c->made, place_of(c, row, r, chunk));
-}
-
-static void store_made(cached_t* c, pk_t row, int64_t rows, pk_t chunk,
-                       const pk_t* made) {
-  for (int64_t r = 0; r < rows; ++r)
-    store(c, c->made, place_of(c, row, r, chunk), made[r]);
-}
-
-// y = y * rate + weights v of |rows| rows from |row| on, all of the block or its first |count|
-// keys.
-static void add_values(cached_t* c, pk_t row, int64_t rows, pk_t count) {
-  pk_t made[TILE_ROWS];
-  int64_t chunks = c->width / c->lanes;
-  pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
-  load_made(c, row, rows, chunk, made);
-  for (int64_t r = 0; r < rows; ++r) {
-    pk_t rate = one(c, c->rates, plus(c, row, r));
-    made[r] = op(c, PESTLE_OP_MULTIPLY, made[r],
-                 pestle_kir_splat(c->k, rate, c->lanes));
+// y = y * rate + weights v of a tile of rows from |row| on, |across| vectors from |first| on,
+// the first |count| keys of the block.
+static void add_values(cached_t* c, pk_t row, pk_t first, pk_t count) {
+  int64_t sums = c->tile * c->across;
+  pestle_kir_alloc(c->k, c->values);
+  for (int64_t i = 0; i < sums; ++i) {
+    pk_t rate = one(c, c->rates, plus(c, row, i / c->across));
+    pk_t sum = load(c, c->made, place_of(c, row, first, i));
+    sum =
+        op(c, PESTLE_OP_MULTIPLY, sum, pestle_kir_splat(c->k, rate, c->lanes));
+    store(c, c->values, number(c, i), sum);
   }
-  for (int64_t i = 0; i < c->lanes && count == PESTLE_KIR_NONE; ++i)
-    add_value(c, row, rows, number(c, i), chunk, made);
-  store_made(c, row, rows, chunk, made);
-  if (count != PESTLE_KIR_NONE) {
-    pk_t i =
-        pestle_kir_for(c->k, "i", number(c, 0), count, 1, PESTLE_KIR_SERIAL);
-    load_made(c, row, rows, chunk, made);
-    add_value(c, row, rows, i, chunk, made);
-    store_made(c, row, rows, chunk, made);
-    pestle_kir_end(c->k);
+  pk_t key =
+      pestle_kir_for(c->k, "key", number(c, 0), count, 1, PESTLE_KIR_SERIAL);
+  add_value(c, row, first, key);
+  pestle_kir_end(c->k);
+  for (int64_t i = 0; i < sums; ++i) {
+    pk_t sum = load(c, c->values, number(c, i));
+    store(c, c->made, place_of(c, row, first, i), sum);
   }
-  pestle_kir_end_repeat(c->k, chunks);
-}
-
-static void add_all_values(cached_t* c, pk_t count) {
-  int64_t tile = TILE_ROWS;
-  while (c->block % tile)
-    --tile;
-  pk_t i = pestle_kir_repeat(c->k, "tile", c->block / tile);
-  add_values(c, at(c, i, tile, number(c, 0)), tile, count);
-  pestle_kir_end_repeat(c->k, c->block / tile);
 }
 
 static void do_rows(cached_t* c, pk_t count) {
+  int64_t tiles = c->block / c->tile;
+  int64_t parts = c->width / c->lanes / c->across;
   pk_t row = pestle_kir_repeat(c->k, "row", c->block);
   score(c, row);
   pestle_kir_end_repeat(c->k, c->block);
   row = pestle_kir_repeat(c->k, "row", c->block);
   weigh(c, row);
   pestle_kir_end_repeat(c->k, c->block);
-  pestle_kir_if(c->k, op(c, PESTLE_OP_GE, count, number(c, c->lanes)));
-  add_all_values(c, PESTLE_KIR_NONE);
-  pestle_kir_else(c->k);
-  add_all_values(c, count);
-  pestle_kir_end(c->k);
+  pk_t tile = pestle_kir_repeat(c->k, "tile", tiles);
+  pk_t part = pestle_kir_repeat(c->k, "part", parts);
+  add_values(c, at(c, tile, c->tile, number(c, 0)),
+             at(c, part, c->across, number(c, 0)), count);
+  pestle_kir_end_repeat(c->k, parts);
+  pestle_kir_end_repeat(c->k, tiles);
 }
 
 // --- A group ---
@@ -320,17 +332,13 @@ static void end_rows(cached_t* c) {
   pestle_kir_end_repeat(c->k, c->block);
 }
 
-// Asks for the next block of |buffer|, whose keys one row after the other of a token reads
-// just once.
-static void prefetch(cached_t* c, uint32_t buffer, int64_t width) {
-  pestle_dtype_t dtype = (pestle_dtype_t)c->k->buffer.data[buffer].dtype;
-  int64_t line = LINE_BYTES / (int64_t)pestle_dtype_size(dtype);
-  int64_t count = (c->lanes * width + line - 1) / line;
-  pk_t key = plus(c, at(c, c->shared_at, c->most, c->base), c->lanes);
-  pk_t i = pestle_kir_repeat(c->k, "line", count);
-  pk_t to = at(c, i, line, at(c, key, width, number(c, 0)));
-  pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, to, 0, 0);
-  pestle_kir_end_repeat(c->k, count);
+// The next block of the cache, or the first one of the next cache.
+static pk_t next_of(cached_t* c) {
+  pk_t key = plus(c, c->base, c->lanes);
+  pk_t none = pestle_kir_scalar(c->k, PESTLE_OP_SELECT,
+                                op(c, PESTLE_OP_LT, key, c->end), key,
+                                number(c, c->most));
+  return at(c, c->shared_at, c->most, none);
 }
 
 static void do_group(cached_t* c) {
@@ -347,10 +355,7 @@ static void do_group(cached_t* c) {
   c->base = at(c, i, lanes, number(c, 0));
   pk_t count = op(c, PESTLE_OP_SUBTRACT, c->end, c->base);
   count = pestle_direct_clamp(c->d, count, 0, lanes);
-  if (c->fresh == 1) {
-    prefetch(c, c->key, c->depth);
-    prefetch(c, c->value, c->width);
-  }
+  c->next = next_of(c);
   do_rows(c, count);
   pestle_kir_end(c->k);
   end_rows(c);
@@ -361,6 +366,17 @@ static int64_t divisor_of(int64_t rows) {
   while (rows % block)
     --block;
   return block;
+}
+
+// As many rows and vectors of y as half of the registers have room for.
+static void choose_tile(cached_t* c, int64_t registers) {
+  int64_t most = registers / 2 < MOST_SUMS ? registers / 2 : MOST_SUMS;
+  c->tile = c->block % TILE_ROWS ? MOST_TILE_ROWS : TILE_ROWS;
+  while (c->block % c->tile)
+    --c->tile;
+  c->across = c->width / c->lanes;
+  for (int64_t all = c->across; c->across > 1; --c->across)
+    if (all % c->across == 0 && c->tile * c->across <= most) break;
 }
 
 static uint32_t scratch(cached_t* c, const char* name, int64_t count) {
@@ -388,6 +404,7 @@ static cached_t make(pestle_direct_t* d) {
   if (c.lanes > MOST_LANES) c.lanes = MOST_LANES;
   c.block = divisor_of(c.rows);
   c.blocks = c.rows / c.block;
+  choose_tile(&c, d->caps->vector_registers);
   return c;
 }
 
@@ -429,6 +446,8 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   c.weights = scratch(&c, "weights", c.block * c.lanes);
   c.scores = pestle_kir_add_buffer(c.k, "scores", PESTLE_KIR_PRIVATE,
                                    PESTLE_F32, c.lanes, c.lanes, 0);
+  c.values = pestle_kir_add_buffer(c.k, "values", PESTLE_KIR_PRIVATE,
+                                   PESTLE_F32, c.lanes, c.tile * c.across, 0);
   pk_t group = pestle_kir_for(c.k, "group", number(&c, 0),
                               number(&c, c.batch * c.shared * c.blocks), 1,
                               PESTLE_KIR_GROUP_X);
