@@ -177,6 +177,17 @@ uint32_t pestle_direct_argument(pestle_direct_t* d,
   return 0;
 }
 
+bool pestle_direct_is_given(const pestle_direct_t* d,
+                            const pestle_value_t* value) {
+  if (value->node || value->block != pestle_node_body(d->node, 0)) return false;
+  const pestle_value_t* v = pestle_node_operand(d->node, value->index);
+  // Of another shape it is the same memory, or a copy, which all kernels behind it wait for.
+  while (v->node && v->node->op == PESTLE_OP_RESHAPE)
+    v = pestle_node_operand(v->node, 0);
+  bool is_argument = !v->node && v->block && v->block->region->function;
+  return is_argument || pestle_value_is_stored(v);
+}
+
 uint32_t pestle_direct_result(pestle_direct_t* d, size_t result) {
   const pestle_value_t* v = &d->node->results[result];
   pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_RESULT,

@@ -104,6 +104,11 @@ uint32_t pestle_direct_result(pestle_direct_t* d, size_t result);
 // for once.
 uint32_t pestle_direct_argument(pestle_direct_t* d,
                                 const pestle_value_t* value);
+// Whether |value|, an argument of the body, is the caller's or a constant, so that it may be
+// read before a GRID_WAIT: a kernel that makes a result where it lies comes behind all that
+// read it.
+bool pestle_direct_is_given(const pestle_direct_t* d,
+                            const pestle_value_t* value);
 uint32_t pestle_direct_workspace(pestle_direct_t* d, pestle_dtype_t dtype,
                                  int64_t count);
 

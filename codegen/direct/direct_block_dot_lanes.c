@@ -720,20 +720,12 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
   if (is_some) pestle_kir_end(b->k);
 }
 
-// Whether |value|, an argument of the group's body, is the caller's or a constant: a kernel that
-// makes a result where it lies comes behind all that read it.
-static bool is_given(const block_dot_t* b, const pestle_value_t* value) {
-  if (value->node || value->block != b->body) return false;
-  const pestle_value_t* v = pestle_node_operand(b->d->node, value->index);
-  bool is_argument = !v->node && v->block && v->block->region->function;
-  return is_argument || pestle_value_is_stored(v);
-}
-
 static bool are_given(const block_dot_t* b) {
   for (unsigned p = 0; p < b->product_count; ++p) {
     const pestle_node_t* node = b->products[p].node;
     for (uint32_t i = 1; i < node->operand_count; ++i) {
-      if (!is_given(b, pestle_node_operand(node, i))) return false;
+      if (!pestle_direct_is_given(b->d, pestle_node_operand(node, i)))
+        return false;
     }
   }
   return true;

@@ -724,6 +724,10 @@ static cached_t read(const pestle_direct_t* d) {
   return c;
 }
 
+static void wait_for_others(lanes_t* w) {
+  pestle_kir_act(w->k, PESTLE_KIR_GRID_WAIT, 0, 0, 0, 0);
+}
+
 pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
   lanes_t w = {.d = d, .k = d->k, .c = read(d)};
   bool has_clusters = d->caps->op_dtypes[PESTLE_KIR_CLUSTER_SYNC] != 0;
@@ -755,11 +759,14 @@ pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
   if (w.sharers > 1)
     w.place = at(&w, by(&w, PESTLE_OP_REMAINDER, w.lane, w.sharers),
                  GROUP_LANES / w.sharers, w.place);
-  // What is in memory already is on its way while the new row is made.
+  // What is in memory already is on its way while the new row is made, and, where the length
+  // is given, while the kernel in front ends.
   bool asks = d->caps->op_dtypes[PESTLE_KIR_GRID_WAIT] != 0;
-  if (asks) pestle_kir_act(w.k, PESTLE_KIR_GRID_WAIT, 0, 0, 0, 0);
+  bool is_early = asks && pestle_direct_is_given(d, w.c.past);
+  if (asks && !is_early) wait_for_others(&w);
   find_place(&w, group);
   if (asks) ask_for_tile(&w);
+  if (is_early) wait_for_others(&w);
   begin_rows(&w);
   do_tiles(&w);
   add_lanes(&w);

@@ -748,8 +748,11 @@ static pestle_status_t check_grid_wait(verify_t* v) {
 static bool touches_memory(const verify_t* v, const pestle_kir_inst_t* inst) {
   pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
   if (inst->op == PESTLE_KIR_PREFETCH) return false;
-  if (inst->op == PESTLE_KIR_COPY_ASYNC &&
-      pestle_kir_buffer(v->k, inst->arg[2])->flags & PESTLE_KIR_READONLY) {
+  // Who puts such a read before a wait knows that no kernel in front writes there.
+  bool copies = inst->op == PESTLE_KIR_COPY_ASYNC;
+  if ((copies || inst->op == PESTLE_KIR_LOAD) &&
+      pestle_kir_buffer(v->k, inst->arg[copies ? 2 : 0])->flags &
+          PESTLE_KIR_READONLY) {
     return false;
   }
   for (int a = 0; info.operands[a]; ++a) {

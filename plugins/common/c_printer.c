@@ -259,6 +259,19 @@ static void name_buffers(c_printer_t* p) {
   }
 }
 
+// Before a wait memory is seen as it is given, behind it as the openings name it.
+static void name_given(c_printer_t* p, bool is_given) {
+  static const char given[] = "pestle_given_";
+  if (!p->d->wait || !p->waits) return;
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    if (pestle_kir_buffer(p->k, b)->scope != PESTLE_KIR_GLOBAL) continue;
+    p->name[b] = is_given
+                     ? pestle_c_printer_format(p, "%s%s", given, p->name[b])
+                     : p->name[b] + sizeof given - 1;
+    p->base[b] = p->name[b];
+  }
+}
+
 void pestle_c_printer_name(const pestle_kir_t* kernel, char* name,
                            size_t capacity) {
   snprintf(name, capacity, "pestle_%s",
@@ -594,7 +607,7 @@ static void instruction(c_printer_t* p, uint32_t id) {
       prefetch(p, id);
       return;
     case PESTLE_KIR_GRID_WAIT:
-      p->has_waited = true;
+      name_given(p, false);
       if (p->d->wait) put_openings(p, &p->out);
       return;
     case PESTLE_KIR_TRAP_IF:
@@ -1041,6 +1054,7 @@ static pestle_status_t print_all(c_printer_t* p,
   p->depth = 1;
   for (uint32_t i = 0; i < p->k->inst_count; ++i)
     p->waits |= c_printer_inst(p, i)->op == PESTLE_KIR_GRID_WAIT;
+  name_given(p, true);
   for (uint32_t i = 0; i < p->k->inst_count && !p->status; ++i)
     instruction(p, i);
   if (p->source) {

@@ -157,8 +157,8 @@ typedef struct c_printer_t {
   bool wide_index;  // INDEX has 64 bits
   bool pairs;       // 64-bit integers are two words
   bool has_lanes;
-  bool waits, has_waited;  // it has a GRID_WAIT, which is printed
-  bool wide;  // the group is spread over execution units by its index along z
+  bool waits;  // it has a GRID_WAIT
+  bool wide;   // the group is spread over execution units by its index along z
   bool table;
   uint64_t shared_bytes;  // of the shared arrays that are printed
   uint32_t lane[3], groups[3];

@@ -233,9 +233,7 @@ static void copy_async(c_printer_t* p, uint32_t id) {
   const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
   const pestle_kir_inst_t* from = c_printer_inst(p, n->arg[3]);
   unsigned bytes = n->lanes * pestle_dtype_size((pestle_dtype_t)u->dtype);
-  const char *at = value(p, n->arg[3]), *reads = "true", *given = "";
-  // Before a wait memory is seen as it is given.
-  if (p->d->wait && p->waits && !p->has_waited) given = "pestle_given_";
+  const char *at = value(p, n->arg[3]), *reads = "true";
   // A choice that is below 0 where nothing is read says so itself.
   if (from->op != PESTLE_KIR_MADI && from->op != PESTLE_KIR_CONST) {
     at = pestle_c_printer_atom(p, pestle_c_printer_class(p, PESTLE_INDEX),
@@ -243,8 +241,8 @@ static void copy_async(c_printer_t* p, uint32_t id) {
     reads = pestle_c_printer_format(p, "%s >= 0", at);
     at = pestle_c_printer_format(p, "%s < 0 ? 0 : %s", at, at);
   }
-  pestle_c_printer_line(p, "pestle_copy_async<%u>(&%s[%s], &%s%s[%s], %s);",
-                        bytes, p->name[n->arg[0]], value(p, n->arg[1]), given,
+  pestle_c_printer_line(p, "pestle_copy_async<%u>(&%s[%s], &%s[%s], %s);",
+                        bytes, p->name[n->arg[0]], value(p, n->arg[1]),
                         p->name[n->arg[2]], at, reads);
 }
 

@@ -128,7 +128,7 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
         "$const$type* $restrictconst $name = "
         "pestle_given_$name + pestle_seen;",
     .wait = WAIT,
-    .prefetch = "pestle_prefetch(&pestle_given_$name[$at])",
+    .prefetch = "pestle_prefetch(&$name[$at])",
     .restricted = "__restrict__ ",
     .parameter = "long long $name",
     .parameter_use = "$name",
