@@ -77,6 +77,9 @@ typedef struct block_dot_t {
   // What a lane has of x and of the norm before it makes bytes of them, by turn.
   bool keeps;
   pk_t kept_x[MOST_KEPT], kept_norm[MOST_KEPT];
+  // What the ops behind the products read of the column that is finished, by argument, NONE:
+  // nothing; or NULL: they read it themselves.
+  const pk_t* read_y;
   uint32_t total;  // registers
   int64_t made_stride;
   pk_t made_row;  // the first row of |made| that is finished, or NONE: 0
@@ -155,6 +158,10 @@ void pestle_block_dot_blocks(block_dot_t* b, const pk_t* columns, uint32_t from,
 // (direct_block_dot_tiles.c).
 bool pestle_block_dot_is_tiles(block_dot_t* b, int64_t accuracy);
 void pestle_block_dot_tiles(block_dot_t* b);
+// Reads what the ops behind the products of the piece read of column |column| of the first
+// row: |out|, by argument, NONE where they read nothing.
+void pestle_block_dot_read_y(block_dot_t* b, pk_t column,
+                             pk_t out[MOST_ARGUMENTS]);
 // Asks for x and the norm, where the lanes of a group can keep them, for the next
 // pestle_block_bytes_make() of the same piece.
 void pestle_block_bytes_ask(block_dot_t* b, pk_t lane, int64_t lanes);

@@ -79,6 +79,9 @@ typedef struct lanes_dot_t {
   pk_t group_lane;
   pk_t
       columns[MOST_COLUMNS];  // b.columns of them, of each product of the piece
+  // What the ops behind the products read of them, which is on its way with x.
+  bool reads_y;
+  pk_t y[MOST_COLUMNS][MOST_ARGUMENTS];
   // Of a chunk, by row: parts of x, its sum and the scale.
   pk_t x[TEAM_ROWS][32], sum[TEAM_ROWS], first[TEAM_ROWS], rate[TEAM_ROWS];
   // Weights of chunks that are on their way, by chunk, product and column.
@@ -613,6 +616,7 @@ static void finish(lanes_dot_t* w, unsigned piece, int64_t c, pk_t first_row) {
       op(w, PESTLE_OP_AND, is_stored,
          pestle_kir_scalar_i(b->k, PESTLE_OP_LT, column, b->piece->columns));
   pestle_kir_if(b->k, is_stored);
+  b->read_y = w->reads_y ? w->y[c] : NULL;
   pestle_block_dot_finish(b, w->columns[c], first_row);
   pestle_kir_end(b->k);
 }
@@ -701,11 +705,22 @@ static bool begin_piece(lanes_dot_t* w, unsigned piece, pk_t* group) {
   return true;
 }
 
+// Columns that a lane has just once need not wait for their sum.
+static void read_y(lanes_dot_t* w, pk_t group) {
+  block_dot_t* b = &w->b;
+  w->reads_y = b->keeps && w->trips == 1;
+  if (!w->reads_y) return;
+  find_columns(w, group);
+  for (int64_t c = 0; c < b->columns; ++c)
+    pestle_block_dot_read_y(b, w->columns[c], w->y[c]);
+}
+
 static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
   block_dot_t* b = &w->b;
   bool is_some = begin_piece(w, piece, &group);
   if (makes) {
     pestle_block_bytes_ask(b, w->group_lane, w->group_lanes);
+    read_y(w, group);
     if (!w->is_early) begin_weights(w, piece, group);
     pestle_block_bytes_make(b, w->group_lane, w->group_lanes);
   }

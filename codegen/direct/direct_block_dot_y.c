@@ -171,6 +171,8 @@ static pk_t view_value(const vector_t* v, const pestle_node_t* node) {
 
 static pk_t value_of(const vector_t* v, const pestle_value_t* value) {
   block_dot_t* b = v->b;
+  if (!value->node && b->read_y && b->read_y[value->scratch] != PESTLE_KIR_NONE)
+    return b->read_y[value->scratch];
   if (!value->node) return load(v, argument_of(b, value), v->at, v->mask);
   const block_product_t* product = product_of(b, value->node);
   if (product && b->is_lanes)
@@ -220,6 +222,25 @@ static void finish_row(vector_t* v) {
     if (&b->pieces[piece_of(b, value)] != b->piece) continue;
     pestle_kir_store(b->k, b->results[r], v->at, value_of(v, value), v->mask,
                      0);
+  }
+}
+
+void pestle_block_dot_read_y(block_dot_t* b, pk_t column,
+                             pk_t out[MOST_ARGUMENTS]) {
+  vector_t v = {
+      .b = b, .column = column, .at = column, .mask = PESTLE_KIR_NONE};
+  b->read_y = NULL;
+  for (uint32_t i = 0; i < b->body->argument_count; ++i)
+    out[i] = PESTLE_KIR_NONE;
+  for (const pestle_node_t* n = b->first_product; n != b->body->last;
+       n = n->next) {
+    if (!is_behind(n) || &b->pieces[piece_of(b, &n->results[0])] != b->piece)
+      continue;
+    for (uint32_t i = 0; i < n->operand_count; ++i) {
+      const pestle_value_t* value = pestle_node_operand(n, i);
+      if (!value->node && out[value->scratch] == PESTLE_KIR_NONE)
+        out[value->scratch] = value_of(&v, value);
+    }
   }
 }
 
