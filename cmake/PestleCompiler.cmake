@@ -65,9 +65,7 @@ if(PESTLE_COVERAGE)
       -fcoverage-mcdc)
   # Programs that end while threads of theirs count must not lose counts.
   list(APPEND PESTLE_COVERAGE_FLAGS -fprofile-update=atomic)
-  # Profiles are named for it: two programs may have one signature of LLVM's.
-  target_link_options(pestle_flags INTERFACE -fprofile-instr-generate
-                      -Wl,--build-id=sha1)
+  target_link_options(pestle_flags INTERFACE -fprofile-instr-generate)
   pestle_report("coverage" "built" "" "")
 endif()
 

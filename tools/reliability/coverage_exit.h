@@ -7,7 +7,13 @@
 #include <unistd.h>
 
 int __llvm_profile_write_file(void);
-#define _exit(code) (__llvm_profile_write_file(), (_exit)(code))
+
+// A function: what gives the code may be all that the child does.
+static inline _Noreturn void pestle_coverage_exit(int code) {
+  __llvm_profile_write_file();
+  (_exit)(code);
+}
+#define _exit(code) pestle_coverage_exit(code)
 
 #ifdef PESTLE_COVERAGE_KILLS
 // A child that has said all is ended at once, while it writes its counts: the file that
