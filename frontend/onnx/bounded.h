@@ -171,6 +171,9 @@ typedef struct pestle_onnx_extent_t {
 // and sizes. False where all are known, or one is neither.
 bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
                          pestle_onnx_extent_t* out, size_t* out_count);
+// The same of an input that is one number or size.
+bool pestle_onnx_extent(pestle_onnx_call_t* call, size_t index,
+                        pestle_onnx_extent_t* out);
 
 // Element |at| of |list|, of rank 0 or 1 and whole numbers, as an i64 of rank 0: a size
 // or a number where it is one.

@@ -251,3 +251,13 @@ bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
   *out_count = (size_t)count;
   return !call->f.status;
 }
+
+bool pestle_onnx_extent(pestle_onnx_call_t* call, size_t index,
+                        pestle_onnx_extent_t* out) {
+  pestle_onnx_extent_t all[PESTLE_MAX_RANK];
+  size_t count;
+  if (!pestle_onnx_extents(call, index, all, &count) || count != 1)
+    return false;
+  *out = all[0];
+  return true;
+}

@@ -70,16 +70,15 @@ static bool limited_trips(const pestle_onnx_repeat_t* r,
 // Whether the limit is an extent that only a run tells, whose bound is that of the trips.
 static bool extent_trips(pestle_onnx_repeat_t* r, pestle_value_t** limit,
                          const pestle_value_t* condition) {
-  pestle_onnx_extent_t extent[PESTLE_MAX_RANK];
-  size_t count;
-  if (!*limit || !pestle_onnx_extents(r->call, 0, extent, &count) ||
-      count != 1 || !extent[0].size || extent[0].dim > MOST_ROWS) {
+  pestle_onnx_extent_t extent;
+  if (!pestle_onnx_extent(r->call, 0, &extent) || !extent.size ||
+      extent.dim > MOST_ROWS) {
     return false;
   }
-  *limit = extent[0].size;
-  r->trips = extent[0].dim;
+  *limit = extent.size;
+  r->trips = extent.dim;
   if (r->endless && (!condition || pestle_value_constant(condition)))
-    r->limit = extent[0].size;
+    r->limit = extent.size;
   return true;
 }
 

@@ -191,14 +191,13 @@ static pestle_value_t* make_range(pestle_onnx_call_t* call,
 // From a number up to a size by whole steps; false where it is something else.
 static bool range_to_size(pestle_onnx_call_t* call) {
   pestle_onnx_extent_t limit;
-  size_t count;
   const pestle_elements_t* start = pestle_value_constant(call->inputs[0]);
   const pestle_elements_t* step = pestle_value_constant(call->inputs[2]);
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
   if (!start || !step || !pestle_dtype_is(dtype, PESTLE_KIND_SIGNED) ||
       pestle_type_count(&start->type) != 1 ||
       pestle_type_count(&step->type) != 1 ||
-      !pestle_onnx_extents(call, 1, &limit, &count) || !limit.size) {
+      !pestle_onnx_extent(call, 1, &limit) || !limit.size) {
     return false;
   }
   int64_t from = pestle_onnx_element_i64(start, 0);
@@ -225,14 +224,13 @@ static bool range_to_size(pestle_onnx_call_t* call) {
 // something else.
 static bool range_from_room(pestle_onnx_call_t* call) {
   pestle_onnx_extent_t ends[2];
-  size_t count;
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
   const pestle_elements_t* step = pestle_value_constant(call->inputs[2]);
   if (!step || !pestle_dtype_is(dtype, PESTLE_KIND_SIGNED) ||
       pestle_onnx_element_i64(step, 0) != 1 ||
-      !pestle_onnx_extents(call, 0, &ends[0], &count) || !ends[0].size ||
+      !pestle_onnx_extent(call, 0, &ends[0]) || !ends[0].size ||
       !pestle_onnx_room_of(call->import, ends[0].size) ||
-      !pestle_onnx_extents(call, 1, &ends[1], &count) || !ends[1].size) {
+      !pestle_onnx_extent(call, 1, &ends[1]) || !ends[1].size) {
     return false;
   }
   const pestle_type_t type = {

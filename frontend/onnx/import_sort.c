@@ -85,10 +85,8 @@ static int64_t read_k(pestle_onnx_call_t* call, int64_t extent,
                       pestle_value_t** size) {
   int64_t k = -1;
   pestle_onnx_extent_t given;
-  size_t count;
   *size = NULL;
-  if (call->opset >= 10 && pestle_onnx_extents(call, 1, &given, &count) &&
-      count == 1) {
+  if (call->opset >= 10 && pestle_onnx_extent(call, 1, &given)) {
     *size = given.size;
     k = given.dim < extent ? given.dim : extent;
   } else if (call->opset < 10) {
