@@ -216,9 +216,14 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   if (t->k >= s->p.k.all) t->slots = 2;
   while (t->slots > 2 && pestle_shared_tile_bytes(t, &s->p) > room)
     --t->slots;
-  // Registers: sums, and as much again for what is multiplied. On an H200 4,096^3 takes
-  // 2,909 us by 8 x 16 sums a lane, one group a unit, and 3,058 by 8 x 8.
+  // Registers: sums, and as much again for what is multiplied, and of long steps what is
+  // copied, unless that is by runs. On an H200 4,096^3 takes 2,909 us by 8 x 16 sums a lane,
+  // one group a unit, 3,058 by 8 x 8, and 3,299 by steps of 8.
   int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
+  if (!t->units && t->r * t->c * t->k > 8 * 8 * 8 &&
+      (s->p.a.run < 4 || s->p.b.run < 4)) {
+    return false;
+  }
   if (!t->units && sums > 256 &&
       2 * sums * pestle_shared_tile_lanes(t) >
           (int64_t)caps->register_bytes_group) {
