@@ -30,9 +30,9 @@ enum {
   LEAST_PANEL = 64,
   TILES_FASTER = 8,  // than what is counted for products in f32
   F32_FRACTION = 23,
-  // How far weights, in bytes, and their scales are asked for ahead, where they are read once.
-  WEIGHTS_AHEAD = 8192,
-  SCALES_AHEAD = 1024,
+  // How far weights, in bytes, and scales are asked for ahead, where they are read once.
+  WEIGHTS_AHEAD = 16384,
+  SCALES_AHEAD = 2048,
   F32_ONE = 0x3f800000,
 };
 
@@ -49,7 +49,8 @@ static void prefetch(block_dot_t* b, const vector_t* v, uint32_t buffer,
                      pk_t at, int64_t ahead) {
   if (v->lanes < b->lanes || b->all_rows > MOST_ROWS) return;
   at = pestle_kir_madi(b->k, at, 1, number(b, ahead));
-  pestle_kir_act(b->k, PESTLE_KIR_PREFETCH, buffer, at, 0, 0);
+  pestle_kir_act(b->k, PESTLE_KIR_PREFETCH, buffer, at, PESTLE_KIR_PREFETCH_FAR,
+                 0);
 }
 
 // A number for each of the blocks that the words are of, in their lanes, as f32.

@@ -349,7 +349,8 @@ static void prefetch(block_dot_t* b, uint32_t buffer, pk_t first, int64_t count,
   at = pestle_kir_madi(b->k, turn, share, at);
   for (int64_t i = 0; i < share; i += line) {
     pk_t to = pestle_kir_madi(b->k, at, 1, number(b, i));
-    pestle_kir_act(b->k, PESTLE_KIR_PREFETCH, buffer, to, 0, 0);
+    pestle_kir_act(b->k, PESTLE_KIR_PREFETCH, buffer, to,
+                   PESTLE_KIR_PREFETCH_FAR, 0);
   }
 }
 

@@ -100,7 +100,8 @@ static void ask(cached_t* c, uint32_t buffer, int64_t width, pk_t first,
   if (c->fresh > 1) return;
   pk_t to = at(c, c->next, width, first);
   for (int64_t i = 0; i < count; i += line)
-    pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, plus(c, to, i), 0, 0);
+    pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, plus(c, to, i),
+                   PESTLE_KIR_PREFETCH_FAR, 0);
 }
 
 // --- Scores ---

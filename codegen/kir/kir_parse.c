@@ -229,7 +229,11 @@ static pestle_status_t parse_access(parse_t* p, pestle_kir_inst_t* inst) {
   PESTLE_TRY(pestle_lex_expect(&p->s, '['));
   PESTLE_TRY(parse_value(p, &inst->arg[1]));
   PESTLE_TRY(pestle_lex_expect(&p->s, ']'));
-  if (inst->op == PESTLE_KIR_PREFETCH) return NULL;
+  if (inst->op == PESTLE_KIR_PREFETCH) {
+    if (!pestle_lex_accept(&p->s, ',')) return NULL;
+    inst->arg[2] = PESTLE_KIR_PREFETCH_FAR;
+    return pestle_lex_expect_word(&p->s, "far");
+  }
   uint32_t* mask = &inst->arg[stores ? 3 : 2];
   *mask = PESTLE_KIR_NONE;
   if (stores) {

@@ -132,7 +132,10 @@ static void print_access(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
     pestle_strbuf_append_c(out, ", ");
     print_value(inst->arg[2], out);
   }
-  if (inst->op == PESTLE_KIR_PREFETCH) return;
+  if (inst->op == PESTLE_KIR_PREFETCH) {
+    if (inst->arg[2]) pestle_strbuf_append_c(out, ", far");
+    return;
+  }
   uint32_t mask = inst->arg[stores ? 3 : 2];
   if (mask == PESTLE_KIR_NONE) return;
   pestle_strbuf_append_c(out, ", mask ");

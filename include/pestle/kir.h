@@ -125,6 +125,10 @@ enum {
   PESTLE_KIR_WGMMA_SWIZZLE_32 = 0x2000000,
 };
 
+// PREFETCH's immediate: where to. FAR leaves out the first cache, which has room for fewer lines
+// that are on their way.
+enum { PESTLE_KIR_PREFETCH_NEAR = 0, PESTLE_KIR_PREFETCH_FAR = 1 };
+
 // MMA's immediate: which product. Of BF16 and F16, sums are m x n = 16 x 8 of
 // f32, a is 16 x 16 and b 16 x 8 of 16-bit floats, two to a word, lower k in the
 // lower half. With g = lane / 4 and t = lane % 4: word 0 of a is row g, k = 2 t

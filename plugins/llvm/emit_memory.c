@@ -349,14 +349,15 @@ void pestle_llvm_emit_memory(pestle_llvm_emit_t* e, uint32_t id) {
   if (n->op == PESTLE_KIR_GATHER) gather(e, id);
   if (n->op == PESTLE_KIR_SCATTER) scatter(e, id);
   if (n->op == PESTLE_KIR_PREFETCH) {
-    // To read or to write, into all caches, data; anywhere.
+    // To read or to write, into all caches or all but the first, data; anywhere.
     const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, n->arg[0]);
     LLVMTypeRef type = pestle_llvm_memory_type(e, (pestle_dtype_t)u->dtype, 1);
     LLVMValueRef at = pestle_llvm_get(e, n->arg[1]);
     bool writes = !(u->flags & PESTLE_KIR_READONLY);
     LLVMValueRef args[] = {
         e->ll->BuildGEP2(e->b, type, e->base[n->arg[0]], &at, 1, ""),
-        pestle_llvm_i32(e, writes), pestle_llvm_i32(e, 3),
+        pestle_llvm_i32(e, writes),
+        pestle_llvm_i32(e, n->arg[2] == PESTLE_KIR_PREFETCH_FAR ? 2 : 3),
         pestle_llvm_i32(e, 1)};
     pestle_llvm_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
   }

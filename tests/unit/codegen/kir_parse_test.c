@@ -63,7 +63,7 @@ static const char text_ok[] =
     "      %14 = load @acc[%0] : f32x4 align 4\n"
     "      %15 = fma %13, %2, %14 : f32x4 contract nsz flush\n"
     "      store @acc[%0], %15 align 4\n"
-    "      prefetch @x[%11]\n"
+    "      prefetch @x[%11], far\n"
     "    }\n"
     "    %19 = load @acc[%0] : f32x4 align 4\n"
     "    %20 = iota : i32x4\n"
