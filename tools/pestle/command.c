@@ -70,7 +70,7 @@ const cli_verb_row_t cli_verbs[] = {
     {"doctor", H, "[--jax]", cli_doctor,
      "say in words what is here and what is wrong with it; --jax: why JAX does "
      "not find Pestle"},
-    {NULL},
+    {0},
 };
 
 const cli_variable_row_t cli_variables[] = {
@@ -108,7 +108,7 @@ const cli_variable_row_t cli_variables[] = {
     {"NO_COLOR",
      "set to anything: no colours on terminals, which are there otherwise"},
     {"COLUMNS", "how wide help is (default: the terminal's width, else 80)"},
-    {NULL},
+    {0},
 };
 
 const cli_example_row_t cli_examples[] = {
