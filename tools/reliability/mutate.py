@@ -42,7 +42,7 @@ TESTS = {
          "test_frontend_onnx_ops", "test_frontend_onnx_node",
          "test_frontend_onnx_loop", "test_frontend_onnx_rows", "onnx_fuzz",
          "test_frontend_onnx_import", "test_frontend_onnx_wrong"],
-        ["ort_compat"]),
+        ["ort_compat", "ort_strings"]),
     "readers of StableHLO's text and bytecode": (
         ["test_frontend_bytecode", "test_frontend_bytecode_wrong",
          "test_frontend_foreign", "test_frontend_import_file",

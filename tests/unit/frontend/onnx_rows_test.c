@@ -625,9 +625,52 @@ static void has_a_row_for_each_op(void** state) {
   }
 }
 
+// --- What moves no element ---
+
+static size_t gathers_of(pestle_context_t* context, const char* text) {
+  row_t row;
+  pb_t model = row_model(text, &row);
+  pestle_module_t* module;
+  assert_ok(pestle_import_onnx(context, model.data, model.size, true, NULL,
+                               NULL, &module));
+  size_t count = 0;
+  for (const pestle_node_t* n = body_of(module)->first; n; n = n->next)
+    count += n->op == PESTLE_OP_GATHER;
+  pestle_module_release(module);
+  pb_free(&model);
+  return count;
+}
+
+// A reshape of real elements that lie alike before and after is one; others are looked
+// for one by one.
+static void reshapes_in_place(void** state) {
+  (void)state;
+#define COMPRESSED "Compress 18 axis=0 | f32[5,3] i1[5] | o ; "
+  static const struct {
+    const char* text;
+    bool moves;
+  } rows[] = {{COMPRESSED "Reshape 13 | $0 !i64[2]=-1,3 | o", false},
+              {COMPRESSED "Reshape 13 | $0 !i64[3]=-1,3,1 | o", false},
+              {COMPRESSED "Reshape 13 | $0 !i64[1]=-1 | o", false},
+              {COMPRESSED "Reshape 13 | $0 !i64[2]=3,-1 | o", true}};
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .backend_path = "/nonexistent",
+                                      .no_cache = true,
+                                      .cache_dir = "",
+                                      .threads = 1};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  size_t without = gathers_of(context, COMPRESSED "Abs 13 | $0 | o");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i)
+    assert_int_equal(gathers_of(context, rows[i].text) > without,
+                     rows[i].moves);
+  pestle_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_a_row_for_each_op),
+      cmocka_unit_test(reshapes_in_place),
       cmocka_unit_test(gives_one_result),
       cmocka_unit_test(survives_failing_memory),
       cmocka_unit_test(says_what_it_is),
