@@ -4,7 +4,6 @@ runs tests of a build by the preset `coverage` and makes the table of docs/relia
 
 A condition counts as taken where it was seen to decide the outcome both ways (MC/DC)."""
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -68,34 +67,15 @@ def fuzz(build, environment):
     return failed
 
 
-def list_tests(build, tests):
-    if tests == "none":
-        return []
-    done = subprocess.run(
-        ["ctest", "--test-dir", build, "-R", tests, "-E", WITHOUT, "-LE", "long",
-         "--show-only=json-v1"], check=True, stdout=subprocess.PIPE)
-    return [test["name"] for test in json.loads(done.stdout)["tests"]]
-
-
-def run_test(build, name):
-    """Its exit code. Its profiles are its own: LLVM's signature of a program is that
-    of others that are linked to the same, and into one file only one of them counts."""
-    done = subprocess.run(
-        ["ctest", "--test-dir", build, "-R", f"^{name}$", "--output-on-failure",
-         "-Q", "-O", build / f"profiles/{name}.log"],
-        env={**os.environ, "LLVM_PROFILE_FILE":
-             str(build / f"profiles/{name}-%2m.profraw")}, check=False)
-    if done.returncode:
-        print(f"{name}: failed", file=sys.stderr)
-    return done.returncode
-
-
 def run_tests(build, tests, jobs):
-    """Runs them; profiles of all lie in a folder afterwards. Whether all passed."""
-    (build / "profiles").mkdir(exist_ok=True)
-    names = list_tests(build, tests)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
-        code = any(threads.map(lambda name: run_test(build, name), names))
+    """Runs them; profiles of all lie in a folder afterwards, of each test its own
+    (tests/CMakeLists.txt). Whether all passed."""
+    code = 0
+    if tests != "none":
+        code = subprocess.run(
+            ["ctest", "--test-dir", build, "-R", tests, "-E", WITHOUT, "-LE",
+             "long", "-j", str(jobs), "--output-on-failure", "-Q", "-O",
+             build / "coverage.log"], check=False).returncode
     if tests == TESTS:
         code |= fuzz(build, os.environ)
     return code == 0
