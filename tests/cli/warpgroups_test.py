@@ -44,6 +44,8 @@ CASES = [
     (1, 66, 518, 509, True, True, "f16", "f32", "logistic"),
     # Few rows: a tile has more than there are.
     (1, 7, 130, 1024, True, True, "f16", "f16", ""),
+    (1, 16, 128, 2432, True, False, "bf16", "bf16", ""),
+    (3, 24, 128, 1056, True, True, "f16", "f32", "negate"),
     (1, 48, 192, 1400, True, False, "bf16", "f32", "tanh"),
 ]
 
