@@ -169,6 +169,24 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
   finish_box(e, p);
 }
 
+static bool has_rows(const pestle_emit_t* e, uint32_t tensor) {
+  return e->box[tensor].row_axis &&
+         e->nest->tensors.data[tensor].scope == PESTLE_SCOPE_SHARED;
+}
+
+int64_t pestle_emit_box_count(const pestle_emit_t* e, uint32_t tensor) {
+  const pestle_box_t* box = &e->box[tensor];
+  return has_rows(e, tensor)
+             ? box->count * e->nest->axes.data[box->row_axis - 1].full_extent
+             : box->count;
+}
+
+const pestle_affine_t* pestle_emit_box_row(pestle_emit_t* e, uint32_t tensor) {
+  const pestle_box_t* box = &e->box[tensor];
+  if (!has_rows(e, tensor)) return pestle_affine_const(e->nest, 0);
+  return pestle_affine_scale(e->nest, e->value[box->row_axis - 1], box->count);
+}
+
 // A reduction over one block covers what is left of its axis in the last one.
 static void set_blocks(pestle_emit_t* e, const pestle_nest_stage_t* s,
                        const pestle_box_t* box) {
@@ -210,6 +228,10 @@ static void finish_box(pestle_emit_t* e, uint32_t p) {
     int64_t extent = box->extent[d];
     if (d == inner) extent = (extent + lanes - 1) / lanes * lanes;
     box->count *= extent > 0 ? extent : 1;
+  }
+  for (uint32_t a = 0; a < nest->axes.size; ++a) {
+    if (e->open[a] && pestle_mark_is_lane(nest->axes.data[a].mark))
+      box->row_axis = a + 1;
   }
   set_blocks(e, s, box);
   for (uint32_t v = 1; v < s->value_count; ++v) {

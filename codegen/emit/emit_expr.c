@@ -64,6 +64,7 @@ const pestle_affine_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
   const pestle_box_t* box = &e->box[tensor];
   const pestle_affine_t* flat = pestle_affine_const(e->nest, 0);
   if (e->nest->failed) return flat;  // the box may not have been found
+  flat = pestle_emit_box_row(e, tensor);
   for (int32_t d = 0; d < t->type.rank; ++d) {
     const pestle_affine_t* at = pestle_emit_resolve(e, index[d]);
     at = pestle_affine_add(e->nest, at,
@@ -397,10 +398,10 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   if (is_private(t)) return load_private(e, tensor, flat);
   if (x->packed) {
     return pestle_emit_packed(e, x, pestle_emit_buffer(e, tensor),
-                              e->box[tensor].count, flat);
+                              pestle_emit_box_count(e, tensor), flat);
   }
-  return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
-                     flat, x->guard);
+  return load_memory(e, pestle_emit_buffer(e, tensor),
+                     pestle_emit_box_count(e, tensor), flat, x->guard);
 }
 
 void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
@@ -420,8 +421,8 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
   if (pestle_emit_has_failed(e)) return 0;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   if (is_private(t)) return load_private(e, tensor, resolved);
-  return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
-                     resolved, NULL);
+  return load_memory(e, pestle_emit_buffer(e, tensor),
+                     pestle_emit_box_count(e, tensor), resolved, NULL);
 }
 
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
@@ -451,7 +452,7 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   if (mask != PESTLE_KIR_NONE) {
     indices = pestle_emit_clamp(
         e, indices, 0,
-        (t->kind == PESTLE_TENSOR_STAGE ? e->box[tensor].count
+        (t->kind == PESTLE_TENSOR_STAGE ? pestle_emit_box_count(e, tensor)
                                         : pestle_type_count(&t->type)) -
             1);
   }

@@ -14,6 +14,9 @@ typedef struct pestle_box_t {
   int64_t extent[PESTLE_MAX_RANK];
   int64_t stride[PESTLE_MAX_RANK];
   int64_t count;
+  // Lanes that have a box each, those of this axis less 1: in shared memory such boxes lie
+  // behind each other. 0: all lanes of a group have one.
+  uint32_t row_axis;
 } pestle_box_t;
 
 typedef struct pestle_memo_undo_t {
@@ -178,6 +181,9 @@ void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
 // What stage |p| must compute under (|stage|, |axis|): the hull of all reads.
 void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
                           int32_t axis);
+// Elements of the boxes of |tensor| that a group has, and where that of this lane begins.
+int64_t pestle_emit_box_count(const pestle_emit_t* e, uint32_t tensor);
+const pestle_affine_t* pestle_emit_box_row(pestle_emit_t* e, uint32_t tensor);
 // The same for a carried reduction: the rows of |owner|.
 void pestle_emit_carried_box(pestle_emit_t* e, uint32_t p, uint32_t owner);
 // Whether stage |q| runs under that loop of |stage|, there or further in.

@@ -13,7 +13,7 @@ static const pestle_affine_t* position(pestle_emit_t* e, uint32_t stage,
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   if (s->write_index[v]) return pestle_emit_resolve(e, s->write_index[v][0]);
   const pestle_box_t* box = &e->box[s->tensors[v]];
-  const pestle_affine_t* at = pestle_affine_const(e->nest, 0);
+  const pestle_affine_t* at = pestle_emit_box_row(e, s->tensors[v]);
   for (uint32_t i = 0; i < s->map_count; ++i) {
     const pestle_affine_t* c =
         pestle_affine_add(e->nest, e->coord[s->roots[i]],
@@ -99,7 +99,7 @@ static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
   }
   if (e->k->failed) return;
   pestle_kir_buffer_t* b = &e->k->buffer.data[e->buffer[tensor]];
-  uint64_t count = (uint64_t)e->box[tensor].count;
+  uint64_t count = (uint64_t)pestle_emit_box_count(e, tensor);
   if (owned) {
     count = (uint64_t)pestle_ceil_div((int64_t)count, t->lane_stride);
   } else if (private_) {

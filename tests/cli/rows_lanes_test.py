@@ -89,6 +89,31 @@ class Rows(Case):
                 self.assertIn(f"split y.a {lanes}\n", said)
                 self.assertEqual("bind y.ai lane.y" in said, lanes > 1, said)
 
+    def test_kept(self):
+        """Rows of several axes stay in shared memory, one of each row of a group."""
+        for shape, dtype, rows in (((12, 3, 16, 19), "f8E4M3FN", 2), ((64, 8, 16, 8), "f32", 4),
+                                   ((64, 16, 40), "f16", 4)):  # fmt: skip
+            x = "tensor<" + "".join(f"{d}x" for d in shape) + f"{dtype}>"
+            axes = ", ".join(map(str, range(1, len(shape))))
+            path = self.write("m.mlir", (
+                f"func.func @main(%x: {x}) -> {x} {{\n  %0 = \"pestle.softmax\"(%x) <{{dimensions "
+                f"= array<i64: {axes}>}}> : ({x}) -> {x}\n  return %0 : {x}\n}}\n"))
+            found = []
+            with self.subTest(shape=shape, dtype=dtype):
+                for how in (HOPPER, ("--device", "llvm")):
+                    folder = self.folder / how[1]
+                    self.succeed("run", path, "--input", "0=random:1", "--no-cache", *how,
+                                 "--outputs", folder)
+                    found.append(np.load(folder / "output_0.npy"))
+                if dtype == "f8E4M3FN":
+                    np.testing.assert_array_equal(*found)
+                else:
+                    step = {"f32": 1e-6, "f16": 2e-3}[dtype]
+                    np.testing.assert_allclose(*found, rtol=step)
+                said = self.succeed("dump", path, "--stage", "schedule", *HOPPER)
+                self.assertIn(f"split y.a {rows}\n", said)
+                self.assertNotIn("store exponential lanes", said)
+
     def test_folds(self):
         for shape, op, dtype in (((5, 13, 50), "add", "i32"), ((5, 13, 128), "add", "f32"),
                                  ((7, 11, 100), "maximum", "i32"), ((63, 49), "add", "i32"),
