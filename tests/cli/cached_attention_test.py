@@ -7,6 +7,7 @@ cache, batches with a length each, queries that are turned by angles, NaNs behin
 no such attention. Exits 77 without numpy."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,26 @@ def kernels(source, *options):
     return done.stdout + done.stderr
 
 
+def reads_early(source):
+    """Whether attention reads its length, an i64, before it waits for the kernel in front of it."""
+    body = kernels(source, "--device", "ref", "--target-cpu", "simt90").partition("kernel @cached_attention")[2]
+    before, wait, behind = body.partition("grid_wait")
+    early, late = (re.search(r"load @x\[%\d+\] : i64", part) is not None for part in (before, behind))
+    if not wait or early == late:
+        bad.append("attention does not read a length once, and wait")
+    return early
+
+
+def waits():
+    """A length that a kernel in front makes is read behind the wait, one that is given before it."""
+    given = text(2, 3, 1, 300, 64, 64)
+    made = given.replace("%past: tensor<1xi64>", "%parts: tensor<1x64xi64>").replace(
+        "{\n", "{\n  %none = stablehlo.constant dense<0> : tensor<i64>\n  %past = stablehlo.reduce(%parts init: %none) "
+        "applies stablehlo.add across dimensions = [1] : (tensor<1x64xi64>, tensor<i64>) -> tensor<1xi64>\n", 1)
+    if not reads_early(given) or reads_early(made):
+        bad.append("a length is read at the wrong side of the wait")
+
+
 def case(shared, heads, tokens, most, depth, width, pasts, *options, dtype="f4", nan=True, batch=1):
     """|pasts|: of each a run, for batches a list."""
     rng = np.random.default_rng([shared, heads, tokens, most])
@@ -268,6 +289,7 @@ def main():
             step(2, 3, 300, 64, (0, 1, 127, 128, 299, 300, 1000, -1, -7), write, *lanes)
             step(1, 7, 140, 48, (5, 139), write, *lanes)
         step(2, 4, 256, 32, (0, 200, 255), "update", *lanes, dtype="f2")
+    waits()
     # What lies behind is read where all is multiplied.
     case(2, 2, 4, 64, 32, 32, (0, 30), "--numerics", "strict", nan=False)
     for how in {"compare": "LT"}, {"low": "-1.0e4"}:
