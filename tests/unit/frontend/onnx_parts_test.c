@@ -472,6 +472,56 @@ static void takes_constants_of_any_rank(void** state) {
   pb_free(&model);
 }
 
+// An input that is a sequence has as many tensors as bindings name.
+static void counts_tensors_of_a_sequence(void** state) {
+  (void)state;
+  static const int64_t dims[] = {2};
+  static const struct {
+    const char* names[2];  // of shapes, or NULL
+    const char* constant;  // or NULL
+    int64_t length;        // -1: there is no such input
+  } rows[] = {
+      {{NULL}, NULL, 0},    {{"x[0]"}, NULL, 1},   {{"x[1]", "x[0]"}, NULL, 2},
+      {{NULL}, "x[2]", 3},  {{"x[0]"}, "x[1]", 2}, {{"x"}, NULL, -1},
+      {{"xyzz"}, NULL, -1}, {{"y[0]"}, NULL, -1},  {{"x(0]"}, NULL, -1},
+      {{"x[0)"}, NULL, -1}, {{"x[a]"}, NULL, -1},  {{"x[-1]"}, NULL, -1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    float x[2] = {1, 2};
+    int64_t y = -1, own[] = {2};
+    const pestle_shape_binding_t shapes[] = {{rows[i].names[0], 1, dims},
+                                             {rows[i].names[1], 1, dims}};
+    const pestle_tensor_t view = {.data = x,
+                                  .device = {PESTLE_DEVICE_CPU, 0},
+                                  .ndim = 1,
+                                  .dtype = pestle_dtype_to_dlpack(PESTLE_F32),
+                                  .shape = own};
+    const pestle_const_binding_t binding = {rows[i].constant, &view};
+    pb_t model = model_of("st", "SequenceLength");
+    onnx_test_t t;
+    onnx_begin(&t);
+    t.options.shapes = shapes;
+    t.options.shape_count = !rows[i].names[0] ? 0 : rows[i].names[1] ? 2 : 1;
+    t.options.consts = &binding;
+    t.options.const_count = rows[i].constant != NULL;
+    pestle_status_t status =
+        i ? onnx_import(&t, &model)
+          : pestle_import_onnx(t.context, model.data, model.size, true, NULL,
+                               NULL, &t.module);
+    if (rows[i].length < 0) {
+      assert_error(status, NOT_FOUND, "no such input");
+    } else {
+      assert_ok(status);
+      assert_ok(pestle_ref_evaluate_function(
+          pestle_test_allocator(&t.memory), pestle_module_entry(t.module),
+          (const void*[]){x, x, x}, (void*[]){&y}));
+      assert_int_equal(y, rows[i].length);
+    }
+    onnx_end(&t);
+    pb_free(&model);
+  }
+}
+
 // A caller may give any of these alone.
 static void obeys_parts_of_control(void** state) {
   (void)state;
@@ -497,9 +547,53 @@ static void obeys_parts_of_control(void** state) {
   pb_free(&model);
 }
 
+// --- Branches ---
+
+static pb_t branch_of(const char* op, const char* kinds) {
+  pb_t g = {0};
+  onnx_node(&g, op, op, "x", "s", NULL);
+  pb_message(&g, 12, info_of("s", kinds));
+  return g;
+}
+
+// What gives a sequence or an optional cannot wait for a run to choose.
+static void asks_for_conditions_of_sequences(void** state) {
+  (void)state;
+  static const struct {
+    const char *op, *kinds[2];
+    size_t asked;
+  } rows[] = {
+      {"Identity", {"t", "t"}, 0},
+      {"Identity", {"ot", "t"}, 0},
+      {"Identity", {"t", "ot"}, 0},
+      {"Identity", {"omt", "t"}, 1},
+      {"SequenceConstruct", {"st", "st"}, 1},
+      {"SequenceConstruct", {"", "st"}, 1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    pb_t g = {0}, attrs = {0};
+    onnx_input(&g, "c", ONNX_BOOL, "");
+    onnx_input(&g, "x", ONNX_FLOAT, "2");
+    onnx_attr_message(&attrs, "then_branch", 5, 6,
+                      branch_of(rows[i].op, rows[i].kinds[0]));
+    onnx_attr_message(&attrs, "else_branch", 5, 6,
+                      branch_of(rows[i].op, rows[i].kinds[1]));
+    onnx_node(&g, "If", "choice", "c", "y", &attrs);
+    onnx_output(&g, "y");
+    pb_t model = onnx_model(18, &g);
+    onnx_test_t t;
+    onnx_begin(&t);
+    assert_ok(onnx_import(&t, &model));
+    assert_int_equal(pestle_module_value_argument_count(t.module),
+                     rows[i].asked);
+    onnx_end(&t);
+    pb_free(&model);
+  }
+}
+
 // --- Functions ---
 
-// F(s, a, b): how long s is, with a opset that it states itself.
+// F(s, a, b): how long s is, with an opset that it states itself.
 static pb_t counting_model(const char* inputs) {
   pb_t g = {0}, f = {0}, node = {0}, opset = {0};
   onnx_input(&g, "x", ONNX_FLOAT, "2");
@@ -559,7 +653,9 @@ int main(void) {
       cmocka_unit_test(refuses_shapes_that_are_none),
       cmocka_unit_test(fills_a_shape_that_is_given),
       cmocka_unit_test(takes_constants_of_any_rank),
+      cmocka_unit_test(counts_tensors_of_a_sequence),
       cmocka_unit_test(obeys_parts_of_control),
+      cmocka_unit_test(asks_for_conditions_of_sequences),
       cmocka_unit_test(calls_functions_of_sequences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
