@@ -35,7 +35,7 @@ enum {
   MOST_TILE_ROWS = 8,  // where rows are no whole tiles of TILE_ROWS
   MOST_SUMS = 16,
   F32_BYTES = 4,
-  LINE_BYTES = 64
+  LINE = 16  // f32 of a line; one of narrower floats is asked for again
 };
 
 typedef struct cached_t {
@@ -95,12 +95,10 @@ static pk_t row_of(cached_t* c, pk_t i, int64_t width) {
 // Asks for |count| elements of |buffer|, from |first| on of those of the next block.
 static void ask(cached_t* c, uint32_t buffer, int64_t width, pk_t first,
                 int64_t count) {
-  pestle_dtype_t dtype = (pestle_dtype_t)c->k->buffer.data[buffer].dtype;
-  int64_t line = LINE_BYTES / (int64_t)pestle_dtype_size(dtype);
   if (c->fresh > 1) return;
-  pk_t to = at(c, c->next, width, first);
-  for (int64_t i = 0; i < count; i += line)
-    pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, plus(c, to, i),
+  first = at(c, c->next, width, first);
+  for (int64_t i = 0; i < count; i += LINE)
+    pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, plus(c, first, i),
                    PESTLE_KIR_PREFETCH_FAR, 0);
 }
 
