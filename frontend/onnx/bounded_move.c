@@ -22,15 +22,30 @@ pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
                       high, NULL);
 }
 
-pestle_value_t* pestle_onnx_first_real(pestle_onnx_call_t* call,
-                                       pestle_value_t* x, int64_t axis) {
-  pestle_value_t* y =
-      pestle_onnx_apart(call, pestle_onnx_slice_axis(call, x, axis, 0, 1, 1));
+// |y| has the sizes of |x| but along |axis|, where it is shorter: the size of x there has
+// another bound.
+static pestle_value_t* keep_others(pestle_onnx_call_t* call, pestle_value_t* y,
+                                   const pestle_value_t* x, int64_t axis) {
   for (int32_t i = 0; y && i < rank_of(y); ++i) {
     if (i == axis) continue;
     pestle_onnx_set_real(call, y, i, pestle_onnx_real_size(call->import, x, i));
   }
   return y;
+}
+
+// The same, and |size| along |axis|.
+static pestle_value_t* set_size(pestle_onnx_call_t* call, pestle_value_t* y,
+                                const pestle_value_t* x, int64_t axis,
+                                pestle_value_t* size) {
+  pestle_onnx_set_real(call, keep_others(call, y, x, axis), axis, size);
+  return pestle_onnx_end_real(call, y);
+}
+
+pestle_value_t* pestle_onnx_first_real(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, int64_t axis) {
+  pestle_value_t* y =
+      pestle_onnx_apart(call, pestle_onnx_slice_axis(call, x, axis, 0, 1, 1));
+  return keep_others(call, y, x, axis);
 }
 
 pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
@@ -144,13 +159,8 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
   int64_t size = cut.step < 0 ? -cut.step : cut.step;
   int64_t places = most_places(&cut), count = (places + size - 1) / size;
   if (count == 0) {  // which a type can say
-    pestle_value_t* none = pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
-    for (int32_t i = 0; i < rank_of(x); ++i) {
-      if (i == axis) continue;
-      pestle_onnx_set_real(call, none, i,
-                           pestle_onnx_real_size(call->import, x, i));
-    }
-    return none;
+    return keep_others(call, pestle_onnx_slice_axis(call, x, axis, 0, 0, 1), x,
+                       axis);
   }
   pestle_value_t* first = place(call, &cut, cut.start);
   pestle_value_t* last = place(call, &cut, cut.end);
@@ -173,9 +183,7 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
   }
   if (y == x && pestle_onnx_same_size(real, cut.size)) return y;
   if (y == x) y = pestle_onnx_apart(call, y);
-  pestle_onnx_copy_real(call, y, x);
-  pestle_onnx_set_real(call, y, axis, real);
-  return pestle_onnx_end_real(call, y);
+  return set_size(call, y, x, axis, real);
 }
 
 int64_t pestle_onnx_distance(const pestle_value_t* start,
@@ -216,12 +224,7 @@ pestle_value_t* pestle_onnx_part_real(pestle_onnx_call_t* call,
   bound = smaller(bound, pestle_onnx_dim(x, axis));
   pestle_value_t* at = add(call, numbers(call, bound), first);
   pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
-  for (int32_t i = 0; i < rank_of(x); ++i) {
-    pestle_onnx_set_real(
-        call, y, i,
-        i == axis ? size : pestle_onnx_real_size(call->import, x, i));
-  }
-  return pestle_onnx_end_real(call, y);
+  return set_size(call, y, x, axis, size);
 }
 
 // Whether |start| is how much a cache has, so that there is room for what follows.
@@ -256,11 +259,7 @@ static pestle_value_t* slice_behind(pestle_onnx_call_t* call, pestle_value_t* x,
                                       .operand_count = (size_t)rank_of(x) + 1,
                                       .attrs = &attr,
                                       .attr_count = 1});
-  for (int32_t i = 0; y && i < rank_of(x); ++i) {
-    if (i == axis) continue;
-    pestle_onnx_set_real(call, y, i, pestle_onnx_real_size(call->import, x, i));
-  }
-  return y;
+  return keep_others(call, y, x, axis);
 }
 
 pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
@@ -294,9 +293,7 @@ pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
           pestle_onnx_size_number(call, step < 0 ? -stride : stride));
   at = most(call, add(call, at, start), 0);
   pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
-  pestle_onnx_copy_real(call, y, x);
-  pestle_onnx_set_real(call, y, axis, count);
-  return pestle_onnx_end_real(call, y);
+  return set_size(call, y, x, axis, count);
 }
 
 // --- Joins ---
