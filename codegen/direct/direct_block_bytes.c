@@ -10,9 +10,7 @@
 //       q = x * 127 / most, rounded to even, apart by parts of a word;  scale = most / 127
 //
 // A kernel of products of few numbers makes them itself, each of its groups all of them, in
-// shared memory: that takes less than a kernel in front of it. Of one row whose words the lanes
-// keep the bytes are those of x times the norm's scale, which is not rounded to x's type, and
-// the rate is a factor of what the products add up: no lane waits for the sum of squares.
+// shared memory: that takes less than a kernel in front of it.
 #include "codegen/direct/direct_block_dot.h"
 
 enum { MOST_GROUP_LANES = 512, SHARED_GROUP_LANES = 128 };
@@ -64,39 +62,35 @@ static pk_t load(bytes_t* w, uint32_t buffer, pk_t row, pk_t unit) {
 static pk_t normed(bytes_t* w, pk_t x, pk_t scale, pk_t unit) {
   block_dot_t* b = &w->b;
   if (!b->norm) return x;
-  if (!b->is_late) {
-    pk_t rate = pestle_kir_splat(b->k, b->norm_rate, width(w));
-    x = op(w, PESTLE_OP_MULTIPLY, x, rate);
-  }
+  pk_t rate = pestle_kir_splat(b->k, b->norm_rate, width(w));
+  x = op(w, PESTLE_OP_MULTIPLY, x, rate);
   if (scale == PESTLE_KIR_NONE)
     scale = load(w, b->norm_scale, PESTLE_KIR_NONE, unit);
   x = op(w, PESTLE_OP_MULTIPLY, x, scale);
-  if (b->is_late) return x;
   return pestle_kir_cast(b->k, pestle_kir_cast(b->k, x, b->dtype), PESTLE_F32);
 }
 
 // --- The norm ---
 
-// |value| of the lanes of each subgroup added up, to shared memory.
-static void put_squares(bytes_t* w, pk_t value, int64_t subgroup) {
+// The sum of all lanes' |value|, the same in each.
+static pk_t sum_of(bytes_t* w, pk_t value, int64_t subgroup) {
   block_dot_t* b = &w->b;
+  int64_t parts = w->lanes / subgroup;
+  value = pestle_kir_sg_reduce(b->k, value, PESTLE_OP_ADD, (unsigned)subgroup);
+  if (parts == 1) return value;
+  uint32_t shared = b->squares;
   if (!b->has_made)
-    b->squares = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
-                                       PESTLE_F32, 1, w->lanes / subgroup, 0);
+    shared = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
+                                   PESTLE_F32, 1, parts, 0);
   pk_t place = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, w->lane, subgroup);
   pk_t first =
       pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, w->lane, subgroup);
   pestle_kir_if(b->k, op(w, PESTLE_OP_EQ, first, number(b, 0)));
-  pestle_direct_store(b->d, b->squares, place, value);
+  pestle_direct_store(b->d, shared, place, value);
   pestle_kir_end(b->k);
-}
-
-// All of them, the same in each lane.
-static pk_t add_squares(bytes_t* w, int64_t subgroup) {
-  block_dot_t* b = &w->b;
-  pk_t value = PESTLE_KIR_NONE;
-  for (int64_t i = 0; i < w->lanes / subgroup; ++i) {
-    pk_t one = pestle_direct_load(b->d, b->squares, number(b, i));
+  pestle_kir_barrier(b->k);
+  for (int64_t i = 0; i < parts; ++i) {
+    pk_t one = pestle_direct_load(b->d, shared, number(b, i));
     value = i ? op(w, PESTLE_OP_ADD, value, one) : one;
   }
   return value;
@@ -141,32 +135,15 @@ static pk_t square_all(bytes_t* w) {
   return pestle_direct_get(b->d, sum);
 }
 
-static pk_t rate_of(bytes_t* w, pk_t squares) {
-  block_dot_t* b = &w->b;
-  pk_t all = op(w, PESTLE_OP_DIVIDE, squares, real(w, 1, (double)b->depth));
-  all =
-      op(w, PESTLE_OP_ADD, all, real(w, 1, PESTLE_NODE_F64(b->norm, epsilon)));
-  return op(w, PESTLE_OP_RSQRT, all, PESTLE_KIR_NONE);
-}
-
 static void find_rate(bytes_t* w) {
   block_dot_t* b = &w->b;
   int64_t subgroup = b->d->caps->subgroup;
-  if (w->lanes < subgroup) subgroup = w->lanes;
-  pk_t all = pestle_kir_sg_reduce(b->k, square_all(w), PESTLE_OP_ADD,
-                                  (unsigned)subgroup);
-  if (w->lanes > subgroup) {
-    put_squares(w, all, subgroup);
-    if (b->is_late) return;
-    pestle_kir_barrier(b->k);
-    all = add_squares(w, subgroup);
-  }
-  b->norm_rate = rate_of(w, all);
-}
-
-void pestle_block_bytes_find_rate(block_dot_t* b, int64_t lanes) {
-  bytes_t w = {.b = *b, .lanes = lanes};
-  b->norm_rate = rate_of(&w, add_squares(&w, b->d->caps->subgroup));
+  pk_t all =
+      sum_of(w, square_all(w), w->lanes < subgroup ? w->lanes : subgroup);
+  all = op(w, PESTLE_OP_DIVIDE, all, real(w, 1, (double)b->depth));
+  all =
+      op(w, PESTLE_OP_ADD, all, real(w, 1, PESTLE_NODE_F64(b->norm, epsilon)));
+  b->norm_rate = op(w, PESTLE_OP_RSQRT, all, PESTLE_KIR_NONE);
 }
 
 // --- Bytes ---
@@ -305,7 +282,6 @@ void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes) {
   int64_t least = b->block < X_BLOCK ? b->block : X_BLOCK;
   if (!b->has_made) add_buffers(b, b->words * b->word_weights / least, lanes);
   b->x = b->float_x;
-  b->is_late = b->norm && b->keeps && lanes > b->d->caps->subgroup;
   bytes_t w = {.b = *b, .lanes = lanes, .lane = lane, .makes_sums = true};
   int64_t size = b->block < X_BLOCK ? b->block : X_BLOCK;
   w.turns = (b->words + lanes - 1) / lanes;

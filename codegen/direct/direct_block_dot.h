@@ -76,7 +76,6 @@ typedef struct block_dot_t {
   bool has_made;
   // What a lane has of x and of the norm before it makes bytes of them, by turn.
   bool keeps;
-  bool is_late;  // the norm's rate is a factor of the products, not of x
   pk_t kept_x[MOST_KEPT], kept_norm[MOST_KEPT];
   // What the ops behind the products read of the column that is finished, by argument, NONE:
   // nothing; or NULL: they read it themselves.
@@ -169,9 +168,6 @@ void pestle_block_bytes_ask(block_dot_t* b, pk_t lane, int64_t lanes);
 // Rows of x, normed, as bytes and scales in shared memory, which are |b->x| from here on; by
 // all |lanes| of a group (direct_block_bytes.c).
 void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes);
-
-// Behind it, where |is_late|: the norm's rate.
-void pestle_block_bytes_find_rate(block_dot_t* b, int64_t lanes);
 
 // The kernel of a target whose lanes run side by side (direct_block_dot_lanes.c).
 PESTLE_NODISCARD pestle_status_t

@@ -605,10 +605,8 @@ static void finish(lanes_dot_t* w, unsigned piece, int64_t c, pk_t first_row) {
     if (b->products[p].piece != piece) continue;
     for (int64_t m = 0; m < b->rows; ++m) {
       pk_t total = pestle_direct_load(b->d, w->totals, total_at(w, at, c, m));
-      total =
+      b->products[p].now[m] =
           pestle_kir_sg_reduce(b->k, total, PESTLE_OP_ADD, (unsigned)w->team);
-      if (b->is_late) total = op(w, PESTLE_OP_MULTIPLY, total, b->norm_rate);
-      b->products[p].now[m] = total;
     }
     ++at;
   }
@@ -656,7 +654,6 @@ static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
     if (loops) pestle_kir_end(b->k);
   }
   find_columns(w, now);
-  if (b->is_late) pestle_block_bytes_find_rate(b, w->group_lanes);
   for (int64_t c = 0; c < b->columns; ++c)
     finish(w, piece, c, first_row);
   if (w->trips > 1) pestle_kir_end(b->k);
