@@ -252,6 +252,21 @@ static int64_t rows_beside(pestle_sketch_t* k, const bool* row) {
   return beside;
 }
 
+// Whether lanes of a subgroup have each other's values of |s| without a barrier of the group:
+// else the last group, whose rows are fewer, would wait for lanes that are not there. Targets
+// that have it have SG_BALLOT, and integers of 64 bits pass through shared memory.
+static bool meets_alone(const pestle_sketch_t* k,
+                        const pestle_nest_stage_t* s) {
+  if (!k->caps->op_dtypes[PESTLE_KIR_SG_BALLOT]) return false;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_dtype_t dtype = k->nest->tensors.data[s->tensors[v]].type.dtype;
+    if (pestle_dtype_is(dtype, PESTLE_KIND_INT) &&
+        pestle_dtype_size(dtype) == 8)
+      return false;
+  }
+  return true;
+}
+
 // Whether a row is one subgroup's, which needs no other then: each reduction has one result
 // a row.
 static bool are_subgroups(pestle_sketch_t* k, const bool* row) {
@@ -261,7 +276,8 @@ static bool are_subgroups(pestle_sketch_t* k, const bool* row) {
     rows += row[i];
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
-    if (!is_placed(k, s) && (!f->is_reduction || f->map_count > rows)) {
+    if (!is_placed(k, s) &&
+        (!f->is_reduction || f->map_count > rows || !meets_alone(k, f))) {
       return false;
     }
   }

@@ -89,6 +89,16 @@ class Rows(Case):
                 self.assertIn(f"split y.a {lanes}\n", said)
                 self.assertEqual("bind y.ai lane.y" in said, lanes > 1, said)
 
+    def test_meets_alone(self):
+        """Where lanes of a subgroup meet by barriers of the group, no group has fewer rows."""
+        for target, dtype, shares in (("cuda:sm_90a", "f32", True), ("cuda:sm_90a", "i64", False),
+                                      ("cuda:sm_90a", "ui64", False), ("opencl", "f32", False),
+                                      ("metal", "f32", False)):  # fmt: skip
+            with self.subTest(target=target, dtype=dtype):
+                path = self.write("m.mlir", fold((71, 35), "add", dtype))
+                said = self.succeed("dump", path, "--stage", "schedule", "--target", target)
+                self.assertEqual("lane.y" in said, shares, said)
+
     def test_kept(self):
         """Rows of several axes stay in shared memory, one of each row of a group."""
         for shape, dtype, rows in (((12, 3, 16, 19), "f8E4M3FN", 2), ((64, 8, 16, 8), "f32", 4),
