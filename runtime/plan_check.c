@@ -239,8 +239,8 @@ static pestle_status_t check_alias(const char* what, uint64_t index,
                                    const pestle_plan_io_t* others,
                                    uint64_t count) {
   if (io->alias == -1) return NULL;
-  // Below 0 there is nothing, nor at the numbers that those become. Inputs are checked
-  // before outputs, so that |io| is bounded only where nobody names it.
+  // Numbers below 0 become ones that are no index. A bounded input was refused before; an
+  // output's bound is asked where the input that names it is checked.
   if ((uint64_t)io->alias < count) {
     const pestle_plan_io_t* other = &others[io->alias];
     if ((uint64_t)other->alias == index && other->size == io->size &&

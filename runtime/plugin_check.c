@@ -4,6 +4,7 @@
 // docs/plugin.md speaks.
 #include <string.h>
 
+#include "base/bits.h"
 #include "pestle/version.h"
 #include "runtime/context.h"
 #include "runtime/registry.h"
@@ -324,11 +325,6 @@ static pestle_status_t odd_caps(const char* name, const char* field,
                       name, field, found, expected);
 }
 
-// |n| is not 0.
-static bool is_power_of_two(uint32_t n) {
-  return !(n & (n - 1));
-}
-
 pestle_status_t pestle_plugin_check_caps(const pestle_target_caps_t* caps,
                                          const char* name) {
   const uint32_t intrinsics =
@@ -336,13 +332,13 @@ pestle_status_t pestle_plugin_check_caps(const pestle_target_caps_t* caps,
   if (!caps->max_lanes) {
     return odd_caps(name, "max_lanes", 0, "at least 1");
   }
-  if (caps->vector_bytes && (!is_power_of_two(caps->vector_bytes) ||
+  if (caps->vector_bytes && (!pestle_is_pow2(caps->vector_bytes) ||
                              caps->vector_bytes > MOST_VECTOR_BYTES)) {
     return odd_caps(name, "vector_bytes", caps->vector_bytes,
                     "0 or a power of two up to 1024");
   }
   if (caps->subgroup &&
-      (!is_power_of_two(caps->subgroup) || caps->subgroup > MOST_SUBGROUP)) {
+      (!pestle_is_pow2(caps->subgroup) || caps->subgroup > MOST_SUBGROUP)) {
     return odd_caps(name, "subgroup", caps->subgroup,
                     "0 or a power of two up to 1024");
   }

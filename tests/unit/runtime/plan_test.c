@@ -272,7 +272,7 @@ static void test_aliases(void** state) {
   static plan_writer_t w;
   static const struct {
     int32_t input, output;  // what they say
-    uint8_t bounded;        // the output
+    uint8_t bounded;        // 1: the output, 2: the input
     int64_t extent;         // of both axes of the output
     const char* says;       // NULL: they may
   } rows[] = {
@@ -282,6 +282,7 @@ static void test_aliases(void** state) {
       {0, 1, 0, 4, "input 0 of the plan shares the storage"},
       {0, 0, 0, 2, "input 0 of the plan shares the storage"},
       {0, 0, 1, 4, "input 0 of the plan shares the storage"},
+      {0, 0, 2, 4, "input 0 of the plan is bounded"},
       {1, 0, 0, 4, "input 0 of the plan shares the storage"},
       {-2, -1, 0, 4, "input 0 of the plan shares the storage"},
       {-1, 0, 0, 4, "output 0 of the plan shares the storage"},
@@ -292,7 +293,8 @@ static void test_aliases(void** state) {
     write_rich(&w);
     w.inputs[0].alias = rows[i].input;
     w.outputs[0].alias = rows[i].output;
-    w.outputs[0].bounded = rows[i].bounded;
+    w.inputs[0].bounded = rows[i].bounded >> 1;
+    w.outputs[0].bounded = rows[i].bounded & 1;
     w.outputs[0].dims[0] = w.outputs[0].dims[1] = rows[i].extent;
     w.outputs[0].size = (uint64_t)(4 * rows[i].extent * rows[i].extent);
     w.bindings[2].size = w.outputs[0].size;
