@@ -52,6 +52,11 @@ static inline bool pestle_dims_agree(int64_t a, int64_t b) {
 }
 // Whether the shapes agree: equal ranks, and no two known extents differ.
 bool pestle_shapes_agree(const pestle_type_t* a, const pestle_type_t* b);
+// The same of the dtypes too.
+static inline bool pestle_types_agree(const pestle_type_t* a,
+                                      const pestle_type_t* b) {
+  return a->dtype == b->dtype && pestle_shapes_agree(a, b);
+}
 // Fills the dynamic extents of |type| in from |other|, which agrees with it.
 void pestle_merge_shape(pestle_type_t* type, const pestle_type_t* other);
 

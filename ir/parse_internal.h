@@ -217,8 +217,6 @@ pestle_parse_type_list(pestle_parser_t* p, pestle_parse_types_t* types);
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_function_type(pestle_parser_t* p, pestle_parse_types_t* operands,
                            pestle_parse_types_t* results);
-// Equal, or equal wherever both extents are known.
-bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b);
 
 // --- parse_elements.c ---
 

@@ -2,6 +2,7 @@
 // One op: results, name, form, types, location; and the names of values.
 #include "ir/built.h"
 #include "ir/fold.h"
+#include "ir/infer.h"
 #include "ir/internal.h"
 #include "ir/parse_internal.h"
 #include "ir/quant.h"
@@ -266,7 +267,7 @@ pestle_status_t pestle_parse_check_operands(const pestle_parser_t* p,
   }
   for (size_t i = 0; i < o->operand_count; ++i) {
     const pestle_type_t* written = &o->operand_types.data[i];
-    if (pestle_parse_types_agree(written, o->operands[i]->type)) continue;
+    if (pestle_types_agree(written, o->operands[i]->type)) continue;
     return type_mismatch(p, o, "operand", i, written, o->operands[i]->type);
   }
   return NULL;
@@ -283,7 +284,7 @@ static pestle_status_t check_results(const pestle_parser_t* p,
   }
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const pestle_type_t* written = &o->result_types.data[i];
-    if (pestle_parse_types_agree(written, node->results[i].type)) continue;
+    if (pestle_types_agree(written, node->results[i].type)) continue;
     return type_mismatch(p, o, "result", i, written, node->results[i].type);
   }
   return NULL;
@@ -458,7 +459,7 @@ static pestle_status_t check_return(pestle_parser_t* p,
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* want = pestle_function_result_type(function, i);
     if (pestle_type_equal(want, o->operands[i]->type)) continue;
-    if (pestle_parse_types_agree(want, o->operands[i]->type)) {
+    if (pestle_types_agree(want, o->operands[i]->type)) {
       // Another reading knows all extents; types are what follows from them then.
       p->shapes.wanted = o->operands[i];
       if (p->again) continue;

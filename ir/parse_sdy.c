@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/collective.h"
+#include "ir/infer.h"
 #include "ir/parse_internal.h"
 #include "ir/sharding.h"
 
@@ -158,7 +159,7 @@ static pestle_status_t bind_arguments(pestle_parser_t* p,
   }
   if (is_spread(p, o)) return bind_parts(p, o, a, s);
   for (size_t i = 0; i < a->types.count; ++i) {
-    if (!pestle_parse_types_agree(&a->types.data[i], o->operands[i]->type)) {
+    if (!pestle_types_agree(&a->types.data[i], o->operands[i]->type)) {
       return pestle_parse_error(
           p, &a->names[i], PESTLE_STATUS_UNSUPPORTED,
           "'%.*s' gives each of several devices a part of operand %zu, and a "
@@ -203,8 +204,7 @@ pestle_status_t pestle_parse_computation(pestle_parser_t* p,
   if (is_spread(p, o)) PESTLE_TRY(join_parts(p, o, end, &shardings));
   bool fits = o->result_types.count == end->count;
   for (size_t i = 0; fits && i < end->count; ++i)
-    fits = pestle_parse_types_agree(&o->result_types.data[i],
-                                    end->values[i]->type);
+    fits = pestle_types_agree(&o->result_types.data[i], end->values[i]->type);
   return fits ? NULL
               : pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                                    "'%.*s' returns other values than its types "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that leave no node behind: tuples are taken apart as they are read, a token
 // is a tuple of nothing.
+#include "ir/infer.h"
 #include "ir/parse_internal.h"
 
 static const char* const names[] = {
@@ -147,7 +148,7 @@ pestle_status_t pestle_parse_tuple(pestle_parser_t* p, pestle_parse_op_t* o,
     return bad(p, o);
   }
   for (size_t i = 0; i < types->count; ++i) {
-    if (!pestle_parse_types_agree(&types->data[i], leaves[i]->type)) {
+    if (!pestle_types_agree(&types->data[i], leaves[i]->type)) {
       return bad(p, o);
     }
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types. The inside of tensor<..> is read from the characters: "4x8xf32" is one
 // word to a lexer.
-#include "ir/infer.h"
 #include "ir/parse_internal.h"
 #include "ir/quant.h"
 
@@ -310,8 +309,4 @@ pestle_status_t pestle_parse_function_type(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect_arrow(p));
   if (pestle_parse_at(p, '(')) return type_tuple(p, results);
   return pestle_parse_type_form(p, results);
-}
-
-bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b) {
-  return a->dtype == b->dtype && pestle_shapes_agree(a, b);
 }

@@ -137,7 +137,8 @@ bool pestle_fuse_splits_dims(const pestle_node_t* node);
 bool pestle_fuse_is_view_of_parts(const pestle_node_t* node);
 // Moves no data in a dense row-major buffer.
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
-// Whether results of |node| lie where its operands do: one of these, or a barrier.
+// Whether results of |node| lie where its operands do: pestle_fuse_is_zero_copy(), or an
+// OPTIMIZATION_BARRIER.
 bool pestle_fuse_is_view(const pestle_node_t* node);
 // Where such a view begins in its operand, in bytes.
 int64_t pestle_fuse_view_offset(const pestle_node_t* node);

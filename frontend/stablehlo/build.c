@@ -76,16 +76,12 @@ pestle_status_t pestle_bytecode_operands(pestle_bytecode_builder_t* b,
   return NULL;
 }
 
-static bool dims_agree(const pestle_type_t* a, const pestle_type_t* b) {
-  return a->dtype == b->dtype && pestle_shapes_agree(a, b);
-}
-
 // Checks that |leaves| are what |type| says and moves behind them.
 static pestle_status_t check_leaves(const pestle_bytecode_type_t* type,
                                     pestle_value_t* const** leaves) {
   if (type->kind == PESTLE_BYTECODE_TENSOR) {
     const pestle_type_t* actual = (*(*leaves)++)->type;
-    if (dims_agree(&type->type, actual)) return NULL;
+    if (pestle_types_agree(&type->type, actual)) return NULL;
     return PESTLE_ERROR(MALFORMED, "a result is written as %s and is %s",
                         pestle_type_text(&type->type).text,
                         pestle_type_text(actual).text);
@@ -310,7 +306,7 @@ static pestle_status_t check_return(pestle_bytecode_builder_t* b,
     const pestle_type_t* want = pestle_function_result_type(function, i);
     if (pestle_type_equal(want, values[i]->type)) continue;
     // Another reading knows all extents; types are what follows from them then.
-    if (dims_agree(want, values[i]->type)) {
+    if (pestle_types_agree(want, values[i]->type)) {
       b->shapes.wanted = values[i];
       if (b->again) continue;
     }
