@@ -17,9 +17,9 @@ static bool check_type(pestle_onnx_call_t* call, const pestle_type_t* type) {
   return false;
 }
 
-// What is written from a number is none of two.
-static bool is_complex(pestle_onnx_call_t* call, const pestle_type_t* type) {
-  if (!pestle_dtype_is(type->dtype, PESTLE_KIND_COMPLEX)) return false;
+bool pestle_onnx_refuses_complex(pestle_onnx_call_t* call,
+                                 pestle_dtype_t dtype) {
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                    "complex numbers are not supported here");
   return true;
@@ -47,7 +47,7 @@ static pestle_value_t* splat_bytes(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
                                   const pestle_type_t* type, double value) {
   uint64_t element[2] = {0};
-  if (is_complex(call, type)) return NULL;
+  if (pestle_onnx_refuses_complex(call, type->dtype)) return NULL;
   pestle_onnx_store_f64(type->dtype, value, element);
   return splat_bytes(call, type, element);
 }
@@ -90,7 +90,10 @@ pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
                                     const pestle_type_t* type,
                                     const double* values) {
-  if (!check_type(call, type) || is_complex(call, type)) return NULL;
+  if (!check_type(call, type) ||
+      pestle_onnx_refuses_complex(call, type->dtype)) {
+    return NULL;
+  }
   size_t count = (size_t)pestle_type_count(type);
   size_t size = pestle_dtype_size(type->dtype);
   char* data = pestle_arena_alloc_array(&call->import->module->arena, count,

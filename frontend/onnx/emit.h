@@ -33,6 +33,10 @@ extern const pestle_formula_hooks_t pestle_onnx_hooks;
 
 // --- Constants (constant.c) ---
 
+// Whether |dtype| is complex, which is refused then: what reads or writes elements as one
+// number each has no room for two.
+bool pestle_onnx_refuses_complex(pestle_onnx_call_t* call,
+                                 pestle_dtype_t dtype);
 // Every element of |type| is |value|, rounded to its dtype.
 pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
                                   const pestle_type_t* type, double value);

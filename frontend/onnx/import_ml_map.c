@@ -61,11 +61,7 @@ static bool tensor_column(pestle_onnx_call_t* call,
                                                    &import->arena, &e))) {
     return false;
   }
-  if (pestle_dtype_is(e.type.dtype, PESTLE_KIND_COMPLEX)) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "complex numbers are not supported here");
-    return false;
-  }
+  if (pestle_onnx_refuses_complex(call, e.type.dtype)) return false;
   size_t count = (size_t)pestle_type_count(&e.type);
   bool is_float = pestle_dtype_is(e.type.dtype, PESTLE_KIND_FLOAT);
   *out = (column_t){.text = text, .dtype = e.type.dtype, .count = count};

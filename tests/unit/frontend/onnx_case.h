@@ -37,21 +37,6 @@ static inline bool onnx_case_word(const char** text, char* word, size_t size) {
   return length != 0;
 }
 
-static inline int onnx_case_type(const char* name) {
-  static const struct {
-    const char* name;
-    int type;
-  } types[] = {{"f32", 1},   {"u8", 2},   {"i8", 3},   {"u16", 4},
-               {"i16", 5},   {"i32", 6},  {"i64", 7},  {"i1", 9},
-               {"f16", 10},  {"f64", 11}, {"u32", 12}, {"u64", 13},
-               {"bf16", 16}, {"c64", 14}, {"c128", 15}};
-  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
-    if (strcmp(name, types[i].name) == 0) return types[i].type;
-  }
-  fail_msg("no dtype '%s'", name);
-  return 0;
-}
-
 static inline void onnx_case_tensor(const char* word, onnx_case_tensor_t* out) {
   memset(out, 0, sizeof(*out));
   out->omitted = strcmp(word, "-") == 0;
@@ -63,7 +48,7 @@ static inline void onnx_case_tensor(const char* word, onnx_case_tensor_t* out) {
   assert_true(length < sizeof(name) && word[length] == '[');
   memcpy(name, word, length);
   name[length] = 0;
-  out->type = onnx_case_type(name);
+  out->type = onnx_dtype_named(name, strlen(name));
   pestle_type_t* type = &out->elements.type;
   type->dtype = pestle_onnx_dtype(out->type);
   const char* at = word + length + 1;

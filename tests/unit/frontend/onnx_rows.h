@@ -67,25 +67,6 @@ static inline char* row_string(char* text) {
 
 // --- Tensors ---
 
-static inline int row_dtype(const char* name, size_t size) {
-  static const struct {
-    const char* name;
-    int type;
-  } types[] = {
-      {"f32", 1},       {"u8", 2},          {"i8", 3},      {"u16", 4},
-      {"i16", 5},       {"i32", 6},         {"i64", 7},     {"str", 8},
-      {"i1", 9},        {"f16", 10},        {"f64", 11},    {"u32", 12},
-      {"u64", 13},      {"c64", 14},        {"c128", 15},   {"bf16", 16},
-      {"f8e4m3fn", 17}, {"f8e4m3fnuz", 18}, {"f8e5m2", 19}, {"f8e5m2fnuz", 20},
-      {"u4", 21},       {"i4", 22},         {"f4e2m1", 23}};
-  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
-    if (strlen(types[i].name) == size && !memcmp(types[i].name, name, size))
-      return types[i].type;
-  }
-  fail_msg("no dtype '%.*s'", (int)size, name);
-  return 0;
-}
-
 typedef struct row_tensor_t {
   int type;       // TensorProto.DataType
   char dims[96];  // as onnx_value() takes them
@@ -96,7 +77,7 @@ typedef struct row_tensor_t {
 static inline row_tensor_t row_tensor(const char* word) {
   row_tensor_t t = {.count = 1};
   size_t name = strcspn(word, "[");
-  t.type = row_dtype(word, name);
+  t.type = onnx_dtype_named(word, name);
   const char *at = word + name + 1, *end = strchr(at, ']');
   assert_true(end && (size_t)(end - at) < sizeof(t.dims));
   memcpy(t.dims, at, (size_t)(end - at));
@@ -162,9 +143,9 @@ static inline pb_t row_value(const char* name, const char* word) {
   if (!strncmp(word, "map:", 4)) {
     const char* value = strchr(word + 4, ':') + 1;
     pb_t map = {0}, type = {0}, info = {0}, tensor = {0}, of = {0};
-    pb_int(&tensor, 1, row_dtype(value, strlen(value)));
+    pb_int(&tensor, 1, onnx_dtype_named(value, strlen(value)));
     pb_message(&of, 1, tensor);
-    pb_int(&map, 1, row_dtype(word + 4, (size_t)(value - word - 5)));
+    pb_int(&map, 1, onnx_dtype_named(word + 4, (size_t)(value - word - 5)));
     pb_message(&map, 2, of);
     pb_message(&type, 5, map);
     pb_text(&info, 1, name);

@@ -285,6 +285,26 @@ static inline void onnx_run(pb_t* model, const void* const* arguments,
   pb_free(model);
 }
 
+// TensorProto.DataType of a dtype by the name that rows have for it.
+static inline int onnx_dtype_named(const char* name, size_t size) {
+  static const struct {
+    const char* name;
+    int type;
+  } types[] = {
+      {"f32", 1},       {"u8", 2},          {"i8", 3},      {"u16", 4},
+      {"i16", 5},       {"i32", 6},         {"i64", 7},     {"str", 8},
+      {"i1", 9},        {"f16", 10},        {"f64", 11},    {"u32", 12},
+      {"u64", 13},      {"c64", 14},        {"c128", 15},   {"bf16", 16},
+      {"f8e4m3fn", 17}, {"f8e4m3fnuz", 18}, {"f8e5m2", 19}, {"f8e5m2fnuz", 20},
+      {"u4", 21},       {"i4", 22},         {"f4e2m1", 23}};
+  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
+    if (strlen(types[i].name) == size && !memcmp(types[i].name, name, size))
+      return types[i].type;
+  }
+  fail_msg("no dtype '%.*s'", (int)size, name);
+  return 0;
+}
+
 // Each request for memory of an import of |model| with |options| fails once: it ends so, or
 // as it ends without.
 static inline void onnx_fail_each(const pb_t* model,
