@@ -28,7 +28,6 @@ enum {
   ROW_BYTES = 128,
   COPY_REGISTERS = 24,
   REGISTER_FILE = 65536,
-  L2_BYTES = 32 << 20,  // what k and v of the heads in turn may fill
 };
 
 // An operand, its map and where boxes of it wait.
@@ -247,21 +246,15 @@ static flash_slot_t take_turn(const flash_wgmma_t* t,
 
 // --- Tiles in turn ---
 
-// Heads whose keys and values fit the cache are taken side by side; of each the
-// rows that see most keys first, where rows see different ones.
-static void find_tile(flash_wgmma_t* t, pestle_kir_id_t tile) {
+// Which tile is the |number|-th of the group's rounds: those of some heads stand by rows, the
+// ones that see most keys first where rows see different ones (order.c).
+static void find_tile(flash_wgmma_t* t, pestle_kir_id_t number) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_flash_attention_t* a = &t->r.a;
-  int64_t bytes = 2 * a->keys.all * (a->depth.all + a->v_columns.all);
-  int64_t heads = 1, batch = a->batch.all;
-  while (t->r.visible.count && heads * 2 * bytes <= L2_BYTES &&
-         batch % (heads * 2) == 0) {
-    heads *= 2;
-  }
+  int64_t heads = t->how.heads;
   pestle_kir_id_t part =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, heads * t->row_tiles);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, heads * t->row_tiles);
   pestle_kir_id_t in =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, heads * t->row_tiles);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, heads * t->row_tiles);
   t->tile = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, heads);
   if (t->r.visible.count)
     t->tile = pestle_kir_madi(k, t->tile, -1, at(t, t->row_tiles - 1));
@@ -269,20 +262,44 @@ static void find_tile(flash_wgmma_t* t, pestle_kir_id_t tile) {
       k, part, heads, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, heads));
 }
 
+// Opens a loop over the group's tiles; how many IFs it opens within. There and back a group
+// has no tile in the last round where it would lie behind the last one.
+static uint32_t open_rounds(flash_wgmma_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t groups = t->tiles < t->how.groups ? t->tiles : t->how.groups;
+  if (!t->how.back || groups == t->tiles) {
+    find_tile(t, pestle_kir_for(k, "tile", t->group, at(t, t->tiles),
+                                (int32_t)groups, PESTLE_KIR_SERIAL));
+    return 0;
+  }
+  int64_t rounds = pestle_ceil_div(t->tiles, groups);
+  pestle_kir_id_t round =
+      pestle_kir_for(k, "round", at(t, 0), at(t, rounds), 1, PESTLE_KIR_SERIAL);
+  pestle_kir_id_t odd = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, round, 2);
+  pestle_kir_id_t in = pestle_kir_scalar(
+      k, PESTLE_OP_SELECT, pestle_kir_scalar_i(k, PESTLE_OP_EQ, odd, 1),
+      pestle_kir_madi(k, t->group, -1, at(t, groups - 1)), t->group);
+  pestle_kir_id_t number = pestle_kir_madi(k, round, (int32_t)groups, in);
+  bool whole = t->tiles % groups == 0;
+  if (!whole) {
+    pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, number, t->tiles));
+    number = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, number, t->tiles - 1);
+  }
+  find_tile(t, number);
+  return !whole;
+}
+
 // Opens the loop over this group's tiles; how many IFs it opens within, of rows
 // and batches that may lie behind an end.
 static uint32_t open_tiles(flash_wgmma_t* t) {
-  pestle_kir_builder_t* k = t->k;
   const pestle_flash_attention_t* a = &t->r.a;
   start_turn(t, &t->tiles_turn);
   start_turn(t, &t->keys_turn);
   start_turn(t, &t->values_turn);
-  int64_t groups = t->tiles < t->how.groups ? t->tiles : t->how.groups;
-  find_tile(t, pestle_kir_for(k, "tile", t->group, at(t, t->tiles),
-                              (int32_t)groups, PESTLE_KIR_SERIAL));
+  uint32_t ends = open_rounds(t);
   pestle_flash_rows_bound(&t->r, t->tile);
   pestle_flash_rows_batch(&t->r, &t->r.at, t->batch);
-  uint32_t ends = pestle_flash_rows_open_ends(&t->r, t->batch, t->r.first_row);
+  ends += pestle_flash_rows_open_ends(&t->r, t->batch, t->r.first_row);
   // What masks the scores may say how many keys there are.
   pestle_kir_id_t steps = pestle_emit_fold_steps(
       t->e, a->maximum, a->x_keys.reduce[0], t->how.keys, t->steps);

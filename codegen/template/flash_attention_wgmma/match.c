@@ -83,7 +83,12 @@ int64_t pestle_flash_wgmma_bytes(const pestle_flash_attention_t* a,
 
 pestle_flash_wgmma_how_t pestle_flash_wgmma_of(
     const pestle_nest_template_t* use) {
-  return (pestle_flash_wgmma_how_t){use->ints[0], use->ints[1], use->ints[2]};
+  const int64_t* i = use->ints;
+  return (pestle_flash_wgmma_how_t){.keys = i[0],
+                                    .consumers = i[1],
+                                    .groups = i[2],
+                                    .heads = i[3],
+                                    .back = i[4] != 0};
 }
 
 pestle_status_t pestle_flash_attention_wgmma_match(
@@ -92,9 +97,10 @@ pestle_status_t pestle_flash_attention_wgmma_match(
   pestle_flash_operand_t operands[3];
   pestle_flash_wgmma_how_t how = pestle_flash_wgmma_of(use);
   bool sizes = (how.keys == 64 || how.keys == 128) && how.consumers >= 1 &&
-               how.consumers <= 2 && how.groups > 0 && how.groups <= INT32_MAX;
+               how.consumers <= 2 && how.groups > 0 &&
+               how.groups <= INT32_MAX && how.heads > 0;
   if (sizes && pestle_flash_wgmma_find(nest, &a, operands) &&
-      a.output == use->stage) {
+      a.output == use->stage && a.batch.all % how.heads == 0) {
     return NULL;
   }
   PESTLE_TRY(pestle_nest_status(nest));
@@ -102,7 +108,8 @@ pestle_status_t pestle_flash_attention_wgmma_match(
       INVALID_ARGUMENT,
       "flash_attention_wgmma %s: it must be the output of attention on f16 or "
       "bf16 whose operands lie in runs of 16 bytes, of at most %d columns, a "
-      "multiple of 8; 64 or 128 keys at once, one or two warpgroups",
+      "multiple of 8; 64 or 128 keys at once, one or two warpgroups, so many "
+      "heads at a time that they divide the batch",
       pestle_nest_stage(nest, use->stage)->name,
       (int)PESTLE_FLASH_WGMMA_COLUMNS);
 }

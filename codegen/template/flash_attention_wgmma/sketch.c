@@ -6,7 +6,6 @@
 #include "codegen/template/flash_attention_wgmma/flash_attention_wgmma.h"
 
 enum {
-  ROWS = 64,  // of a warpgroup
   LEAST_ROWS = 48,
   LEAST_KEYS = 64,
   MOST_KEYS = 128,
@@ -47,9 +46,10 @@ pestle_status_t pestle_flash_attention_wgmma_sketch(pestle_sketch_t* k,
       !has_unit(k, a.q.dtype) || is_small(&a)) {
     return pestle_nest_status(k->nest);
   }
-  pestle_flash_wgmma_how_t how = {.keys = MOST_KEYS,
-                                  .consumers = a.rows.all <= ROWS ? 1 : 2,
-                                  .groups = k->cores};
+  pestle_flash_wgmma_how_t how = {
+      .keys = MOST_KEYS,
+      .consumers = a.rows.all <= PESTLE_FLASH_WGMMA_ROWS ? 1 : 2,
+      .groups = k->cores};
   int64_t scratch = (int64_t)k->caps->scratch_bytes;
   while (how.keys > LEAST_KEYS &&
          (held(&a, how.keys) > MOST_HELD || how.keys / 2 >= a.keys.all ||
@@ -57,6 +57,7 @@ pestle_status_t pestle_flash_attention_wgmma_sketch(pestle_sketch_t* k,
     how.keys /= 2;
   }
   if (pestle_flash_wgmma_bytes(&a, &how) > scratch) return NULL;
+  pestle_flash_wgmma_order(k->nest, &a, &how);
   pestle_sketch_note(k,
                      "flash_attention_wgmma: one pass over the keys, %" PRId64
                      " at once, which are copied ahead; %" PRId64
@@ -67,7 +68,8 @@ pestle_status_t pestle_flash_attention_wgmma_sketch(pestle_sketch_t* k,
   *out_done = true;
   return pestle_schedule_template(
       k->nest,
-      &(pestle_nest_template_t){.row = offer->row,
-                                .stage = a.output,
-                                .ints = {how.keys, how.consumers, how.groups}});
+      &(pestle_nest_template_t){
+          .row = offer->row,
+          .stage = a.output,
+          .ints = {how.keys, how.consumers, how.groups, how.heads, how.back}});
 }
