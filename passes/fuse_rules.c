@@ -14,6 +14,8 @@
 #define MAX_INNER_PARTS_LANES 4
 // Groups that a cheap op is copied into.
 #define MAX_COPIES 3
+// Ops from a value that reads no tensor on that are copied as it is.
+#define MAX_COUNTED 4
 // Bytes that what makes an attention's mask may read an element.
 #define MASK_BYTES 4
 // How many times as much a bias has that is computed for each row or head
@@ -676,22 +678,29 @@ static bool reads_no_tensor(const pestle_node_t* node) {
           pestle_type_count(operand_type(node, 0)) == 1);
 }
 
-// "place < number" is counted too: each of the folds that a masked value goes into ends by
-// itself then (docs/adr/021).
-static bool counts(const pestle_node_t* node) {
-  bool compares = node->op == PESTLE_OP_LT;
-  for (uint32_t i = 0; i < node->operand_count && compares; ++i) {
-    const pestle_node_t* from = pestle_node_operand(node, i)->node;
-    compares = from && reads_no_tensor(from);
+// What is cheaply computed from such values is counted too, |depth| ops at most: a comparison of
+// places, a causal mask. Each of the folds that a masked value goes into ends by itself then
+// (docs/adr/021), and attention sees which keys its rows see, in each layer that has the mask.
+static bool counts(const pestle_node_t* node, int depth) {
+  if (reads_no_tensor(node)) return true;
+  if (!depth || !node->operand_count || !pestle_fuse_is_cheap(node) ||
+      !(pestle_fuse_is_elementwise(node) ||
+        node->op == PESTLE_OP_BROADCAST_IN_DIM ||
+        node->op == PESTLE_OP_RESHAPE)) {
+    return false;
   }
-  return compares || reads_no_tensor(node);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    if (!from || !counts(from, depth - 1)) return false;
+  }
+  return true;
 }
 
 static uint32_t live_operands(const pestle_node_t* node) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_node_t* from = pestle_node_operand(node, i)->node;
-    if (!from || !counts(from)) ++count;
+    if (!from || !counts(from, MAX_COUNTED)) ++count;
   }
   return count;
 }
@@ -724,7 +733,7 @@ static pestle_fuse_reason_t refuses_cost(const pestle_fuse_t* f,
     default:
       break;
   }
-  if (counts(node)) return PESTLE_FUSE_REASON_NONE;
+  if (counts(node, MAX_COUNTED)) return PESTLE_FUSE_REASON_NONE;
   if (readers > MAX_COPIES) return PESTLE_FUSE_REASON_MANY_READERS;
   if (!pestle_op_is_scalar((pestle_op_t)node->op) ||
       !pestle_fuse_is_cheap(node)) {

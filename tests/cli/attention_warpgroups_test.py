@@ -29,6 +29,8 @@ CASES = [
     ((1, 2, 130, 200, 32, 32), "f16", "lower", "bshd"),  # aligned to the last
     ((1, 1, 260, 100, 64, 64), "f16", "upper", "bhsd"),  # rows that see no key
     ((1, 1, 200, 200, 64, 64), "bf16", "window", "bhsd"),
+    ((1, 3, 312, 312, 64, 64), "f16", "causal", "bhsd"),  # nine tiles of four groups, there and back
+    ((2, 1, 520, 300, 32, 32), "bf16", "window", "bshd"),  # ten, some of rows that see no key
     ((1, 2, 100, 128, 32, 32), "bf16", "given", "bshd"),
     ((2, 2, 128, 192, 96, 96), "f16", "bias", "bhsd"),
     ((1, 1, 130, 140, 200, 256), "f16", "causal given", "bhsd"),
@@ -201,6 +203,17 @@ class AttentionWarpgroups(Case):
                             ((1, 1, 128, 128, 64, 64), "f32")):  # fmt: skip
             _, text = text_of(dims, dtype, None, "bhsd")
             self.assertNotIn(FORM, self.succeed("explain", self.write("a.mlir", text), *HOPPER))
+
+    def test_groups_have_as_much_to_do(self):
+        """Tiles of rows that see more keys are dealt out there and back; of equal ones not."""
+        for dims, hidden, back in (((1, 8, 1024, 1024, 64, 64), "causal", True),
+                                   ((1, 8, 1024, 1024, 64, 64), None, False),
+                                   ((1, 1, 256, 256, 64, 64), "causal", False)):  # fmt: skip
+            _, text = text_of(dims, "f16", hidden, "bhsd")
+            schedule = self.succeed("dump", self.write("a.mlir", text), "--stage", "schedule",
+                                    *HOPPER)  # fmt: skip
+            form = next(line for line in schedule.splitlines() if "flash_attention_wgmma" in line)
+            self.assertEqual(form.endswith(" back"), back, form)
 
     def test_blocks_that_no_row_sees(self):
         """A mask by places bounds the loop over blocks, for subgroups too."""
