@@ -9,6 +9,15 @@ bool pestle_control_is_cancelled(const pestle_control_t* control) {
          __atomic_load_n(control->cancel, __ATOMIC_RELAXED);
 }
 
+static bool is_late(const pestle_control_t* control) {
+  return control->deadline_ns && pestle_clock_ns() > control->deadline_ns;
+}
+
+bool pestle_control_is_over(const pestle_control_t* control) {
+  return pestle_control_is_cancelled(control) ||
+         (control && !PESTLE_FAULT(trust_cancel) && is_late(control));
+}
+
 pestle_status_t pestle_control_check(const pestle_control_t* control,
                                      const char* stage, int64_t done,
                                      int64_t total) {
@@ -19,7 +28,7 @@ pestle_status_t pestle_control_check(const pestle_control_t* control,
   if (pestle_control_is_cancelled(control)) {
     return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
   }
-  if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
+  if (is_late(control)) {
     return PESTLE_ERROR(DEADLINE_EXCEEDED,
                         "the deadline passed during %s (%lld of %lld done)",
                         stage, (long long)done, (long long)total);

@@ -62,7 +62,7 @@ static void compile_task(void* arg, int64_t index) {
   pestle_kernel_t* k = b->ks->list.data[b->order[index]];
   const pestle_control_t* control = b->ks->options->control;
   if (atomic_load(&b->stopped)) return;
-  if (pestle_control_is_cancelled(control)) {
+  if (pestle_control_is_over(control)) {
     atomic_store(&b->stopped, 1);
     return;
   }
@@ -170,11 +170,14 @@ static pestle_status_t compile_all(pestle_kernels_t* ks, uint32_t* order,
                                    uint32_t count) {
   const pestle_control_t* control = ks->options->control;
   batch_t batch = {.ks = ks, .order = order};
-  // In slices, so that progress is seen and a deadline is kept.
-  enum { SLICE = 16 };
-  for (uint32_t done = 0; done < count; done += SLICE) {
+  // In slices, so that progress is seen: a thread has several kernels of each, since all wait
+  // for the longest one.
+  enum { LEAST_SLICE = 16, EACH = 4 };
+  uint32_t most = EACH * (uint32_t)pestle_context_threads(ks->context);
+  if (most < LEAST_SLICE) most = LEAST_SLICE;
+  for (uint32_t done = 0; done < count; done += most) {
     PESTLE_TRY(pestle_control_check(control, "compile", done, count));
-    uint32_t slice = count - done < SLICE ? count - done : SLICE;
+    uint32_t slice = count - done < most ? count - done : most;
     batch.order = order + done;
     pestle_context_parallel_for(ks->context, slice, compile_task, &batch);
     for (uint32_t i = done; i < done + slice; ++i) {
@@ -185,8 +188,9 @@ static pestle_status_t compile_all(pestle_kernels_t* ks, uint32_t* order,
         return pestle_kernel_say_strict(ks, k, status);
       }
     }
-    // The flag may have been lowered again; kernels were skipped all the same.
     if (atomic_load(&batch.stopped)) {
+      PESTLE_TRY(pestle_control_check(control, "compile", done, count));
+      // The flag may have been lowered again; kernels were skipped all the same.
       return PESTLE_ERROR(CANCELLED, "cancelled by the caller during compile");
     }
   }

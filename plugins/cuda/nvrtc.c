@@ -42,8 +42,6 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[512];  // why NVRTC cannot be used; "": it can
-// Compiles are said to be safe on several threads, but gain nothing from them.
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // --- Opening ---
 
@@ -246,8 +244,5 @@ pestle_status_t pestle_cuda_nvrtc_compile(const pestle_host_t* host,
         "an older one",
         job->arch);
   }
-  pthread_mutex_lock(&lock);
-  pestle_status_t status = run(host, job, option, *out_is_ptx, out_code);
-  pthread_mutex_unlock(&lock);
-  return status;
+  return run(host, job, option, *out_is_ptx, out_code);
 }
