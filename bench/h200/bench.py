@@ -39,12 +39,12 @@ CASES = {
 
 
 class Pestle:
-    def __init__(self, base, device):
+    def __init__(self, base, device, *more):
         env = dict(os.environ)
         env["LD_LIBRARY_PATH"] = (f"{base}/lib:" +
                                   env.get("LD_LIBRARY_PATH", ""))
         env["PESTLE_BACKEND_PATH"] = f"{base}/backends"
-        self.child = subprocess.Popen([f"{base}/bin/bench_device", device],
+        self.child = subprocess.Popen([f"{base}/bin/bench_device", device, *map(str, more)],
                                       stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True,
                                       env=env)

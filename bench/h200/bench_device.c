@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_device DEVICE: times compiled modules whose inputs and outputs are in the
+// bench_device DEVICE [CACHE]: times compiled modules whose inputs and outputs are in the
 // device's memory. A server, so that a script can take turns with its peers:
 //
 //   load FILE SETS    compiles; SETS sets of random inputs take turns
@@ -12,7 +12,8 @@
 //   quit
 //
 // Each answers with one line: "ready COMPILE_MS INPUT_BYTES OUTPUT_BYTES", "us
-// MICROSECONDS_A_RUN". Inputs of bf16 and f32 are normal random numbers, others 0.
+// MICROSECONDS_A_RUN". Inputs of bf16 and f32 are normal random numbers, others 0. Plans are
+// kept in the folder CACHE, if one is named.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,8 +132,7 @@ static void unload(bench_t* b) {
 static double compile(bench_t* b, const char* path, bool fast) {
   pestle_module_t* module;
   pestle_plan_t* plan;
-  pestle_compile_options_t options = {.struct_size = sizeof(options),
-                                      .no_cache = true};
+  pestle_compile_options_t options = {.struct_size = sizeof(options)};
   if (fast) options.numerics = PESTLE_NUMERICS_FAST;
   double begin = now();
   check(pestle_import_file(b->context, path, NULL, &module));
@@ -250,7 +250,8 @@ int main(int argc, char** argv) {
   double milliseconds;
   pestle_context_options_t options = {.struct_size = sizeof(options),
                                       .use_environment = true,
-                                      .no_cache = true};
+                                      .no_cache = argc < 3,
+                                      .cache_dir = argc < 3 ? NULL : argv[2]};
   setvbuf(stdout, NULL, _IOLBF, 0);
   check(pestle_context_create(&options, &b.context));
   check(pestle_context_device(b.context, argc > 1 ? argv[1] : NULL, &b.device));
