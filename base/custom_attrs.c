@@ -126,8 +126,7 @@ static bool read_bits(reader_t* r, pestle_str_t word, pestle_str_t type,
   } else {
     memcpy(out_f, &bits, sizeof(bits));
   }
-  return !*out_real || pestle_str_equal_c(type, "f32") ||
-         pestle_str_equal_c(type, "f64");
+  return !*out_real || pestle_str_is_one_of(type, "f32 f64");
 }
 
 // A number, and " : type" behind it where |typed|; else of |type|.
@@ -138,7 +137,7 @@ static pestle_status_t read_number(reader_t* r, bool typed, pestle_str_t type) {
   bool real = false;
   if (typed && take(r, ':')) type = read_word(r);
   if (!read_bits(r, word, type, &f, &i, &real)) {
-    if (pestle_str_equal_c(word, "true") || pestle_str_equal_c(word, "false")) {
+    if (pestle_str_is_one_of(word, "true false")) {
       i = word.data[0] == 't';
     } else if (!pestle_str_parse_i64(word, &i)) {
       real = true;

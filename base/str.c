@@ -81,6 +81,14 @@ bool pestle_str_next(pestle_str_t* rest, char separator,
   return true;
 }
 
+bool pestle_str_is_one_of(pestle_str_t text, const char* words) {
+  pestle_str_t rest = pestle_str(words), word;
+  while (pestle_str_next(&rest, ' ', &word)) {
+    if (word.size && pestle_str_equal(text, word)) return true;
+  }
+  return false;
+}
+
 // The value of a digit of any base up to 16, or 16.
 static unsigned digit_value(char c) {
   if (c >= '0' && c <= '9') return (unsigned)(c - '0');

@@ -46,6 +46,8 @@ static inline bool pestle_str_equal_c(pestle_str_t a, const char* b) {
   return pestle_str_equal(a, pestle_str(b));
 }
 
+// Whether |text| is one of |words|, between which spaces stand.
+bool pestle_str_is_one_of(pestle_str_t text, const char* words);
 bool pestle_str_starts_with(pestle_str_t text, pestle_str_t prefix);
 bool pestle_str_ends_with(pestle_str_t text, pestle_str_t suffix);
 // Index of the first occurrence, or SIZE_MAX.

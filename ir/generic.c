@@ -231,14 +231,10 @@ pestle_status_t pestle_generic_push_conv(pestle_generic_t* g,
 
 // They ask for nothing, or for what is so anyway.
 static bool can_ignore(pestle_str_t key) {
-  static const char* const names[] = {"precision_config",
-                                      "precision",
-                                      "unique_indices",
-                                      "result_accuracy",
-                                      "known_induction_variables",
-                                      "operandSegmentSizes"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
-    if (pestle_str_equal_c(key, names[i])) return true;
+  if (pestle_str_is_one_of(key,
+                           "precision_config unique_indices result_accuracy "
+                           "known_induction_variables operandSegmentSizes")) {
+    return true;
   }
   // mhlo.sharding, jax.buffer_donor: a dialect's remark.
   return pestle_str_find_char(key, '.') != SIZE_MAX;
@@ -258,16 +254,23 @@ pestle_status_t pestle_generic_direct(pestle_generic_t* g,
 
 pestle_status_t pestle_generic_compare_as(pestle_generic_t* g,
                                           pestle_str_t type) {
-  static const char* const known[] = {"FLOAT", "SIGNED", "UNSIGNED", "NOTYPE"};
-  for (size_t i = 0; i < sizeof(known) / sizeof(*known); ++i) {
-    if (pestle_str_equal_c(type, known[i])) return NULL;
-  }
+  if (pestle_str_is_one_of(type, "FLOAT SIGNED UNSIGNED NOTYPE")) return NULL;
   if (pestle_str_equal_c(type, "TOTALORDER")) {
     g->total = true;
     return NULL;
   }
   return PESTLE_ERROR(MALFORMED,
                       "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
+}
+
+pestle_status_t pestle_generic_precision(const pestle_generic_value_t* list) {
+  bool good = list->kind == PESTLE_GENERIC_LIST && list->entry_count <= 2;
+  for (const pestle_generic_entry_t* e = list->entries; e; e = e->next) {
+    good = good && pestle_str_is_one_of(e->value.text, "DEFAULT HIGH HIGHEST");
+  }
+  if (good) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "expected up to two of DEFAULT, HIGH and HIGHEST");
 }
 
 // Of a composite: |*out_done| says whether |e| was one of its attributes.
@@ -328,9 +331,9 @@ static pestle_status_t apply_packed(pestle_generic_t* g,
     g->at = value;
     return pestle_generic_compare_as(g, value->text);
   }
-  if (pestle_str_equal_c(e->key, "dimension_numbers") ||
-      pestle_str_equal_c(e->key, "dot_dimension_numbers") ||
-      pestle_str_equal_c(e->key, "scatter_dimension_numbers")) {
+  if (pestle_str_is_one_of(e->key,
+                           "dimension_numbers dot_dimension_numbers "
+                           "scatter_dimension_numbers")) {
     if (value->kind == PESTLE_GENERIC_DICT) {
       return pestle_generic_apply(g, value);
     }
@@ -367,11 +370,8 @@ static pestle_status_t no_attribute(pestle_generic_t* g,
 // Of what is built: attributes stay as they are written.
 static pestle_status_t keep_entry(pestle_generic_t* g,
                                   const pestle_generic_entry_t* e) {
-  char word[64];
-  int size = snprintf(word, sizeof(word), " %.*s ", PESTLE_STR_ARG(e->key));
   bool call = g->op == PESTLE_OP_CUSTOM_CALL;
-  bool fits = size > 0 && (size_t)size < sizeof(word);
-  if (!call && (!fits || !strstr(g->built->attrs, word))) {
+  if (!call && !pestle_str_is_one_of(e->key, g->built->attrs)) {
     return no_attribute(g, e, g->built->name);
   }
   pestle_generic_entry_t* kept =
@@ -400,6 +400,10 @@ static pestle_status_t apply_entry(pestle_generic_t* g,
                                    const pestle_generic_entry_t* e) {
   size_t count;
   bool done = false;
+  if (pestle_str_equal_c(e->key, "precision_config")) {
+    g->at = &e->value;
+    PESTLE_TRY(pestle_generic_precision(&e->value));
+  }
   if (g->built) return keep_entry(g, e);
   if (g->op == PESTLE_OP_CUSTOM_CALL)
     PESTLE_TRY(pestle_generic_apply_custom(g, e, &done));

@@ -139,6 +139,9 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_direct(pestle_generic_t* g,
                                                        pestle_str_t direction);
 PESTLE_NODISCARD pestle_status_t pestle_generic_compare_as(pestle_generic_t* g,
                                                            pestle_str_t type);
+// A product is at least as exact as any of the words in |list| asks for.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_precision(const pestle_generic_value_t* list);
 
 // Makes the node. |types| are those that are written for the results; what the
 // op's rule says counts. A composite gets its body later, see below.

@@ -129,8 +129,7 @@ pestle_status_t pestle_generic_apply_custom(pestle_generic_t* g,
   const pestle_generic_value_t* value = &e->value;
   *out_done = true;
   if (value->kind == PESTLE_GENERIC_DICT &&
-      (pestle_str_equal_c(e->key, "backend_config") ||
-       pestle_str_equal_c(e->key, "mhlo.backend_config"))) {
+      (pestle_str_is_one_of(e->key, "backend_config mhlo.backend_config"))) {
     g->configuration = value;
     return push_str(g, PESTLE_ATTR_backend_dictionary, value->text);
   }

@@ -47,14 +47,13 @@ static pestle_status_t wrong(const char* why) {
   return PESTLE_ERROR(MALFORMED, "'chlo.ragged_dot': %s", why);
 }
 
-// |known| has the names with blanks around each; one with a dot is a dialect's remark.
+// |known| has the names; one with a dot is a dialect's remark.
 static pestle_status_t check_names(const pestle_generic_value_t* dict,
                                    const char* known) {
-  char word[64];
   for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
-    int size = snprintf(word, sizeof word, " %.*s ", PESTLE_STR_ARG(e->key));
-    bool fits = size > 0 && (size_t)size < sizeof word;
-    if (fits && (strstr(known, word) || strchr(word, '.'))) continue;
+    if (pestle_str_is_one_of(e->key, known) ||
+        pestle_str_find_char(e->key, '.') != SIZE_MAX)
+      continue;
     return PESTLE_ERROR(UNSUPPORTED,
                         "'chlo.ragged_dot' has no attribute '%.*s' here",
                         e->key.size > 60 ? 60 : (int)e->key.size, e->key.data);
@@ -79,12 +78,15 @@ static pestle_status_t read_numbers(ragged_t* r,
   if (!n || n->kind != PESTLE_GENERIC_DICT)
     return wrong("'ragged_dot_dimension_numbers' are missing");
   PESTLE_TRY(
-      check_names(dict, " ragged_dot_dimension_numbers precision_config "));
+      check_names(dict, "ragged_dot_dimension_numbers precision_config"));
+  const pestle_generic_value_t* precision =
+      pestle_generic_find(dict, "precision_config");
+  if (precision) PESTLE_TRY(pestle_generic_precision(precision));
   PESTLE_TRY(
       check_names(n,
-                  " lhs_batching_dimensions rhs_batching_dimensions "
+                  "lhs_batching_dimensions rhs_batching_dimensions "
                   "lhs_contracting_dimensions rhs_contracting_dimensions "
-                  "lhs_ragged_dimensions rhs_group_dimensions "));
+                  "lhs_ragged_dimensions rhs_group_dimensions"));
   PESTLE_TRY(numbers_of(r, n, "lhs_batching_dimensions", &r->lhs_batch));
   PESTLE_TRY(numbers_of(r, n, "rhs_batching_dimensions", &r->rhs_batch));
   PESTLE_TRY(numbers_of(r, n, "lhs_contracting_dimensions", &r->lhs_sums));

@@ -74,9 +74,7 @@ static bool is_op_name(const pestle_parser_t* p, const pestle_token_t* t,
 
 static bool is_known(const pestle_parser_t* p, pestle_str_t name) {
   return pestle_map_find_str(&p->ops, name) ||
-         pestle_str_equal_c(name, "func.func") ||
-         pestle_str_equal_c(name, "sdy.mesh") ||
-         pestle_str_equal_c(name, "builtin.module");
+         pestle_str_is_one_of(name, "func.func sdy.mesh builtin.module");
 }
 
 // Looks through the whole text for ops that no table has; the first of each.

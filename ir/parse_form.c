@@ -209,9 +209,11 @@ static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
       PESTLE_TRY(parse_axes_pair(p, o, PESTLE_ATTR_lhs_contracting_dimensions,
                                  PESTLE_ATTR_rhs_contracting_dimensions));
     } else if (pestle_parse_take_word(p, "precision")) {
+      pestle_generic_value_t list;
       PESTLE_TRY(pestle_parse_expect(p, '='));
-      if (!pestle_parse_at(p, '[')) return pestle_parse_expected(p, "'['");
-      PESTLE_TRY(pestle_parse_skip_brackets(p, false));
+      pestle_token_t at = *pestle_parse_token(p);
+      PESTLE_TRY(pestle_parse_value(p, &list));
+      PESTLE_TRY(pestle_parse_place(p, &at, pestle_generic_precision(&list)));
     } else if (pestle_parse_at_word(p, "algorithm")) {
       PESTLE_TRY(parse_algorithm(p, o));
     } else {

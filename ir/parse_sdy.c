@@ -14,8 +14,8 @@ static pestle_status_t take_sharding(pestle_parser_t* p, pestle_parse_op_t* o) {
   const char* begin = pestle_parse_token(p)->whole.data;
   PESTLE_TRY(pestle_parse_skip_brackets(p, true));
   const char* end = pestle_parse_token(p)->whole.data;
-  if (!pestle_str_equal_c(o->at.text, "sdy.sharding_constraint") &&
-      !pestle_str_equal_c(o->at.text, "sdy.reshard")) {
+  if (!pestle_str_is_one_of(o->at.text,
+                            "sdy.sharding_constraint sdy.reshard")) {
     return NULL;
   }
   pestle_generic_entry_t entry = {
@@ -49,8 +49,8 @@ pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
 // --- manual_computation, named_computation ---
 
 bool pestle_parse_is_computation(pestle_str_t name) {
-  return pestle_str_equal_c(name, "sdy.manual_computation") ||
-         pestle_str_equal_c(name, "sdy.named_computation");
+  return pestle_str_is_one_of(name,
+                              "sdy.manual_computation sdy.named_computation");
 }
 
 // "[<@mesh, [..]>]", read over.

@@ -133,9 +133,7 @@ static pestle_closest_t closest_device(pestle_registry_t* registry,
 // them when a type was.
 static void append_reasons(pestle_registry_t* registry, pestle_str_t name,
                            pestle_strbuf_t* text) {
-  bool is_type = pestle_str_equal_c(name, "cpu") ||
-                 pestle_str_equal_c(name, "gpu") ||
-                 pestle_str_equal_c(name, "software");
+  bool is_type = pestle_str_is_one_of(name, "cpu gpu software");
   pestle_mutex_lock(&registry->mutex);
   for (size_t i = 0; i < registry->plugins.size; ++i) {
     const pestle_plugin_t* plugin = registry->plugins.data[i];

@@ -190,8 +190,7 @@ static pestle_status_t read_scaling(pestle_gguf_model_t* m) {
   bool is_yarn = pestle_str_equal_c(name, "yarn");
   bool is_none = pestle_str_equal_c(name, "none");
   bool is_known = is_yarn || is_none || !name.size ||
-                  pestle_str_equal_c(name, "linear") ||
-                  pestle_str_equal_c(name, "longrope");
+                  pestle_str_is_one_of(name, "linear longrope");
   if (!is_known || (is_yarn && !a->original)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "the key '%s' is '%.*s'; known are none, linear, yarn "

@@ -334,8 +334,7 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
                      "tells");
     return;
   }
-  if (!pestle_str_equal_c(mode, "reflect") &&
-      !pestle_str_equal_c(mode, "edge") && !pestle_str_equal_c(mode, "wrap")) {
+  if (!pestle_str_is_one_of(mode, "reflect edge wrap")) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "attribute 'mode' is '%.*s', known are constant, reflect, "
                      "edge and wrap",

@@ -71,13 +71,10 @@ static double origin(const resize_t* how, int64_t axis, int64_t extent,
 }
 
 static bool known_coordinates(pestle_str_t mode) {
-  static const char* const names[] = {
-      "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-      "align_corners", "asymmetric",           "tf_crop_and_resize"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    if (pestle_str_equal_c(mode, names[i])) return true;
-  }
-  return false;
+  return pestle_str_is_one_of(
+      mode,
+      "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners "
+      "asymmetric tf_crop_and_resize");
 }
 
 // --- Weights ---
@@ -433,8 +430,7 @@ static void read_mode(pestle_onnx_call_t* call, resize_t* how) {
   pestle_str_t mode = pestle_onnx_string(call, "mode", "nearest");
   if (pestle_str_equal_c(mode, "nearest")) {
     how->filter = FILTER_NEAREST;
-  } else if (pestle_str_equal_c(mode, "linear") ||
-             pestle_str_equal_c(mode, "bilinear")) {
+  } else if (pestle_str_is_one_of(mode, "linear bilinear")) {
     how->filter = FILTER_LINEAR;
   } else if (pestle_str_equal_c(mode, "cubic")) {
     how->filter = FILTER_CUBIC;

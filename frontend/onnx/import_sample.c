@@ -238,10 +238,8 @@ static bool read_grid_mode(sampler_t* s) {
   pestle_str_t mode =
       pestle_onnx_string(call, "mode", old ? "bilinear" : "linear");
   pestle_str_t pad = pestle_onnx_string(call, "padding_mode", "zeros");
-  bool linear = pestle_str_equal_c(mode, "linear") ||
-                pestle_str_equal_c(mode, "bilinear");
-  bool cubic =
-      pestle_str_equal_c(mode, "cubic") || pestle_str_equal_c(mode, "bicubic");
+  bool linear = pestle_str_is_one_of(mode, "linear bilinear");
+  bool cubic = pestle_str_is_one_of(mode, "cubic bicubic");
   s->taps = cubic ? 4 : linear ? 2 : 1;
   bool border = pestle_str_equal_c(pad, "border");
   bool reflection = pestle_str_equal_c(pad, "reflection");

@@ -10,7 +10,7 @@
 static pestle_value_t* activated(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_str_t how = pestle_onnx_string(call, "activation", "none");
   if (pestle_str_equal_c(how, "none")) return x;
-  if (!pestle_str_equal_c(how, "silu") && !pestle_str_equal_c(how, "swish")) {
+  if (!pestle_str_is_one_of(how, "silu swish")) {
     return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                             "attribute 'activation' is '%.*s', known are none, "
                             "silu and swish",

@@ -57,8 +57,7 @@ static bool is_list(const pestle_onnx_attr_t* attr, const char* name,
 void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
   for (uint32_t i = 0; i < call->node->attr_count; ++i) {
     const pestle_onnx_attr_t* attr = &call->node->attrs[i];
-    bool is_tensor = pestle_str_equal_c(attr->name, "value") ||
-                     pestle_str_equal_c(attr->name, "sparse_value");
+    bool is_tensor = pestle_str_is_one_of(attr->name, "value sparse_value");
     if (is_tensor && attr->tensor) {
       call->outputs[0] = stored_tensor(call, attr->tensor);
     } else if (is_list(attr, "value_floats", PESTLE_ONNX_ATTR_FLOATS)) {

@@ -215,9 +215,7 @@ void pestle_onnx_import_string_normalizer(pestle_onnx_call_t* call) {
   size_t stops;
   int32_t rank = rank_of(x);
   if (!wants_text(call, 0)) return;
-  bool known = pestle_str_equal_c(change, "NONE") ||
-               pestle_str_equal_c(change, "LOWER") ||
-               pestle_str_equal_c(change, "UPPER");
+  bool known = pestle_str_is_one_of(change, "NONE LOWER UPPER");
   if (!known || rank < 1 || rank > 2 ||
       (rank == 2 && pestle_onnx_dim(x, 0) != 1)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,

@@ -38,8 +38,7 @@ static pestle_status_t make_input(pestle_arena_t* arena,
 
 static bool takes_maps(const pestle_onnx_node_t* node) {
   return pestle_str_equal_c(node->domain, "ai.onnx.ml") &&
-         (pestle_str_equal_c(node->op_type, "CastMap") ||
-          pestle_str_equal_c(node->op_type, "DictVectorizer"));
+         (pestle_str_is_one_of(node->op_type, "CastMap DictVectorizer"));
 }
 
 // |node| with both in the place of |map|.

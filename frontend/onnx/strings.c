@@ -94,8 +94,7 @@ static pestle_status_t add_attr(pestle_onnx_strings_t* strings,
 static pestle_status_t add_defaults(pestle_onnx_strings_t* strings,
                                     const pestle_onnx_node_t* node) {
   collect_t c = {strings, "op", node->op_type};
-  if (pestle_str_equal_c(node->op_type, "LabelEncoder") ||
-      pestle_str_equal_c(node->op_type, "CategoryMapper"))
+  if (pestle_str_is_one_of(node->op_type, "LabelEncoder CategoryMapper"))
     return add(&c, pestle_str("_Unused"));
   if (pestle_str_equal_c(node->op_type, "DictVectorizer"))
     return add(&c, pestle_str(""));

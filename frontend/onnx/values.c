@@ -153,8 +153,7 @@ static pestle_status_t read_graph(expect_t* e,
 static pestle_status_t expect_inputs(expect_t* e,
                                      const pestle_onnx_node_t* node) {
   // Their operand's shape is enough.
-  if (pestle_str_equal_c(node->op_type, "Shape") ||
-      pestle_str_equal_c(node->op_type, "Size")) {
+  if (pestle_str_is_one_of(node->op_type, "Shape Size")) {
     return NULL;
   }
   for (uint32_t i = 0; i < node->input_count; ++i)

@@ -26,6 +26,9 @@ static void test_views(void** state) {
   assert_int_equal(pestle_str_find(PESTLE_STR("aab"), PESTLE_STR("ab")), 1);
   assert_int_equal(pestle_str_find(text, PESTLE_STR("")), 0);
   assert_int_equal(pestle_str_find(PESTLE_STR(""), PESTLE_STR("a")), SIZE_MAX);
+  assert_true(pestle_str_is_one_of(text, " conv conv.weight "));
+  assert_false(pestle_str_is_one_of(text, "conv.weigh conv.weights weight"));
+  assert_false(pestle_str_is_one_of(PESTLE_STR(""), " a  b "));
   assert_str(pestle_str_slice(text, 5, 99), "weight");
   assert_str(pestle_str_slice(text, 9, 3), "");
   assert_str(pestle_str_trim(PESTLE_STR(" \t x y\r\n")), "x y");

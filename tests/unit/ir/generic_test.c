@@ -107,8 +107,11 @@ static void dimension_numbers_are_attributes(void** state) {
   put(&numbers, "rhs_contracting_dimensions",
       make_list(&lists[3], (int64_t[]){1}, 1));
   put(&d, "dot_dimension_numbers", make_dict(&numbers));
-  put(&d, "precision_config", WORD("DEFAULT"));  // asks for nothing
-  put(&d, "mhlo.frontend", STRING("x"));         // nor does a dialect's
+  pestle_generic_entry_t word = {.value = WORD("DEFAULT")};
+  value_t words = {
+      .kind = PESTLE_GENERIC_LIST, .entries = &word, .entry_count = 1};
+  put(&d, "precision_config", words);     // asks for nothing
+  put(&d, "mhlo.frontend", STRING("x"));  // nor does a dialect's
   value_t dict = make_dict(&d);
   pestle_type_t type = T(F32, 2, 3, 5);
   assert_ok(build(&t, &g, &arena, "stablehlo.dot_general", &dict, 2, &type, 1,
@@ -217,6 +220,11 @@ static void failures_say_which_value(void** state) {
   put(&d, "comparison_direction", WORD("NEAR"));
   dict = make_dict(&d);
   BUILD("stablehlo.compare", MALFORMED, "expected EQ, NE");
+  d.count = 0;
+  put(&d, "precision_config", WORD("DEFAULT"));
+  dict = make_dict(&d);
+  BUILD("stablehlo.dot_general", MALFORMED, "expected up to two of DEFAULT");
+  assert_ptr_equal(g.at, &d.entries[0].value);
   d.count = 0;
   put(&d, "name", STRING("user.f"));
   dict = make_dict(&d);

@@ -158,6 +158,20 @@ static void refusals(void** state) {
             "%0 = stablehlo.compare LT, %a, %a, ORDER : (tensor<4xf32>, "
             "tensor<4xf32>) -> tensor<4xi1>\n"),
        PESTLE_STATUS_MALFORMED, "expected FLOAT, TOTALORDER"},
+#define PRECISE(words)                                                   \
+  MAIN("%a: tensor<4xf32>",                                              \
+       "%0 = stablehlo.dot_general %a, %a, contracting_dims = [0] x [0]" \
+       ", precision = [" words                                           \
+       "] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>\n")
+      {PRECISE("DEFAULT, FOO"), PESTLE_STATUS_MALFORMED,
+       "3:78: expected up to two of DEFAULT, HIGH and HIGHEST"},
+      {PRECISE("HIGH, HIGH, HIGH"), PESTLE_STATUS_MALFORMED,
+       "expected up to two of DEFAULT, HIGH and HIGHEST"},
+      {MAIN("%a: tensor<4xf32>",
+            "%0 = \"stablehlo.dot\"(%a, %a) <{precision_config = "
+            "[#stablehlo<precision LOW>]}> : (tensor<4xf32>, tensor<4xf32>) "
+            "-> tensor<f32>\n"),
+       PESTLE_STATUS_MALFORMED, "expected up to two of DEFAULT"},
       {MAIN("%a: tensor<4xi32>",
             "%0 = stablehlo.compare LT, %a, %a, TOTALORDER : (tensor<4xi32>, "
             "tensor<4xi32>) -> tensor<4xi1>\n"),
