@@ -87,7 +87,8 @@ pestle_status_t pestle_mesh_maker_see(maker_t* m, pestle_str_t text) {
   if (world.replicas != 1 || total != world.partitions) {
     return PESTLE_ERROR(MALFORMED,
                         "a mesh of %" PRId64
-                        " devices in a module of %d partitions and %d replicas",
+                        " devices in a module of %d partitions and %d "
+                        "replicas: mhlo.num_partitions is the mesh's number",
                         total, (int)world.partitions, (int)world.replicas);
   }
   if (!m->total) {
@@ -204,7 +205,8 @@ static pestle_status_t read_text(const maker_t* m, pestle_str_t text,
   PESTLE_TRY(pestle_sharding_text_read(m->module, text, &t));
   if (t.rank != type->rank) {
     return PESTLE_ERROR(MALFORMED,
-                        "a sharding of %d dimensions of a tensor that has %d",
+                        "a sharding of %d dimensions of a tensor that has "
+                        "%d: it has one pair of braces for each",
                         t.rank, (int)type->rank);
   }
   if (places_of(&t.mesh) != m->total) {

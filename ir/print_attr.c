@@ -189,7 +189,7 @@ void pestle_print_pairs(pestle_i64s_t values, pestle_strbuf_t* out) {
   pestle_strbuf_append_char(out, ']');
 }
 
-void pestle_print_symbol(const char* name, pestle_strbuf_t* out) {
+void pestle_print_word(const char* name, pestle_strbuf_t* out) {
   pestle_str_t text = pestle_str(name);
   bool plain = text.size && !(name[0] >= '0' && name[0] <= '9');
   for (size_t i = 0; i < text.size; ++i) {
@@ -197,12 +197,16 @@ void pestle_print_symbol(const char* name, pestle_strbuf_t* out) {
     plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
              (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.';
   }
-  pestle_strbuf_append_char(out, '@');
   if (plain) {
     pestle_strbuf_append(out, text);
   } else {
     pestle_strbuf_append_quoted(out, text);
   }
+}
+
+void pestle_print_symbol(const char* name, pestle_strbuf_t* out) {
+  pestle_strbuf_append_char(out, '@');
+  pestle_print_word(name, out);
 }
 
 void pestle_print_keyword(const pestle_node_t* node, const char* keyword,

@@ -69,7 +69,8 @@ void pestle_print_conv_dims(const pestle_node_t* node, pestle_strbuf_t* out);
 // "[[1, 1], [0, 0]]" from pairs.
 void pestle_print_pairs(pestle_i64s_t values, pestle_strbuf_t* out);
 void pestle_print_bools(pestle_i64s_t values, pestle_strbuf_t* out);
-// "@name", quoted when it is no plain identifier.
+// "name", quoted when it is no plain identifier, and "@name".
+void pestle_print_word(const char* name, pestle_strbuf_t* out);
 void pestle_print_symbol(const char* name, pestle_strbuf_t* out);
 
 #endif  // PESTLE_IR_PRINT_INTERNAL_H_

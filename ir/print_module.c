@@ -18,7 +18,8 @@ static void print_dialect_attrs(pestle_printer_t* p,
   for (uint32_t i = 0; i < attrs.count; ++i) {
     const pestle_dialect_attr_t* a = &attrs.data[i];
     put_entry(p, open);
-    pestle_strbuf_appendf(p->out, *a->text ? "%s = %s" : "%s", a->key, a->text);
+    pestle_print_word(a->key, p->out);
+    if (*a->text) pestle_strbuf_appendf(p->out, " = %s", a->text);
   }
 }
 

@@ -37,18 +37,16 @@ const char* pestle_module_find_mesh(const pestle_module_t* module,
   return NULL;
 }
 
-// The module's attributes but for meshes, and |key| unless it is NULL.
-static pestle_status_t set_attrs(pestle_module_t* module, bool meshes,
-                                 const char* key, const char* text) {
+// The module's attributes and |key|, or those that are no meshes where it is NULL.
+static pestle_status_t set_attrs(pestle_module_t* module, const char* key,
+                                 const char* text) {
   uint32_t count = module->dialect_attrs.count, n = 0;
   pestle_dialect_attr_t* data =
       PESTLE_ARENA_ARRAY(&module->arena, pestle_dialect_attr_t, count + 1);
   if (!data) return PESTLE_OOM();
   for (uint32_t i = 0; i < count; ++i) {
     const pestle_dialect_attr_t* attr = &module->dialect_attrs.data[i];
-    if ((!meshes && is_mesh(attr)) || (key && !strcmp(attr->key, key)))
-      continue;
-    data[n++] = *attr;
+    if (key || !is_mesh(attr)) data[n++] = *attr;
   }
   if (key) data[n++] = (pestle_dialect_attr_t){key, text};
   return pestle_module_set_dialect_attrs(module, data, n);
@@ -56,7 +54,7 @@ static pestle_status_t set_attrs(pestle_module_t* module, bool meshes,
 
 pestle_status_t pestle_module_drop_meshes(pestle_module_t* module) {
   if (!pestle_module_has_mesh(module)) return NULL;
-  return set_attrs(module, false, NULL, NULL);
+  return set_attrs(module, NULL, NULL);
 }
 
 pestle_status_t pestle_module_settle_meshes(pestle_module_t* module) {
@@ -78,6 +76,16 @@ pestle_status_t pestle_sharding_check(pestle_module_t* module,
 pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
                                        pestle_str_t name, pestle_str_t text) {
   pestle_strbuf_t key, value;
+  // Shardings name it as it is written.
+  bool plain = pestle_str_find_char(name, '"') == SIZE_MAX &&
+               pestle_str_find_char(name, '\\') == SIZE_MAX;
+  if (!plain || pestle_module_find_mesh(module, name)) {
+    return PESTLE_ERROR(MALFORMED, "the mesh '%.*s' %s",
+                        name.size > 60 ? 60 : (int)name.size, name.data,
+                        plain ? "is declared twice"
+                              : "has quotes in its name, which shardings are "
+                                "not read with");
+  }
   pestle_strbuf_init(module->arena.allocator, &key);
   pestle_strbuf_init(module->arena.allocator, &value);
   pestle_strbuf_append_c(&key, mesh_prefix);
@@ -92,8 +100,8 @@ pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
   if (!status)
     status = pestle_sharding_check(module, pestle_strbuf_view(&value));
   if (!status)
-    status = set_attrs(module, true, pestle_strbuf_cstr(&key),
-                       pestle_strbuf_cstr(&value));
+    status =
+        set_attrs(module, pestle_strbuf_cstr(&key), pestle_strbuf_cstr(&value));
   pestle_strbuf_deinit(&value);
   pestle_strbuf_deinit(&key);
   return status;

@@ -57,6 +57,13 @@ pestle_status_t pestle_sharding_unknown(pestle_str_t text) {
 
 // --- Meshes ---
 
+static int axis_of(const mesh_t* mesh, pestle_str_t name) {
+  for (int i = 0; i < mesh->count; ++i) {
+    if (pestle_str_equal(mesh->names[i], name)) return i;
+  }
+  return -1;
+}
+
 pestle_status_t pestle_mesh_text_read(const char* text, mesh_t* out) {
   scan_t s = {text, text + strlen(text)};
   *out = (mesh_t){.count = 0};
@@ -67,7 +74,8 @@ pestle_status_t pestle_mesh_text_read(const char* text, mesh_t* out) {
     good = out->count < PESTLE_MESH_TEXT_AXES &&
            take_name(&s, &out->names[out->count]) && take(&s, "=") &&
            take_number(&s, &out->sizes[out->count]) &&
-           out->sizes[out->count] > 0;
+           out->sizes[out->count] > 0 &&
+           axis_of(out, out->names[out->count]) < 0;
     if (good) ++out->count;
     (void)take(&s, ",");
   }
@@ -87,7 +95,8 @@ pestle_status_t pestle_mesh_text_find(const pestle_module_t* module,
                                       pestle_str_t name, mesh_t* out) {
   const char* text = pestle_module_find_mesh(module, name);
   if (text) return pestle_mesh_text_read(text, out);
-  return PESTLE_ERROR(MALFORMED, "the module has no mesh '%.*s'",
+  return PESTLE_ERROR(MALFORMED,
+                      "the module has no mesh '%.*s': sdy.mesh declares one",
                       name.size > 60 ? 60 : (int)name.size, name.data);
 }
 
@@ -111,13 +120,6 @@ pestle_status_t pestle_mesh_text_ids(const mesh_t* mesh, int64_t count,
 }
 
 // --- Shardings ---
-
-static int axis_of(const mesh_t* mesh, pestle_str_t name) {
-  for (int i = 0; i < mesh->count; ++i) {
-    if (pestle_str_equal(mesh->names[i], name)) return i;
-  }
-  return -1;
-}
 
 // ""x"", ""x":(1)2".
 static bool take_axis(scan_t* s, const mesh_t* mesh, list_t* list) {
@@ -199,7 +201,8 @@ pestle_status_t pestle_sharding_text_read(const pestle_module_t* module,
   if (!take(&s, "@")) return pestle_sharding_unknown(text);
   bool quoted = take(&s, "\"");
   const char* begin = s.at;
-  while (s.at < s.end && *s.at != (quoted ? '"' : ',') && *s.at != '>')
+  while (s.at < s.end && *s.at != (quoted ? '"' : ',') &&
+         (quoted || *s.at != '>'))
     ++s.at;
   pestle_str_t name = pestle_str_make(begin, (size_t)(s.at - begin));
   if (quoted) (void)take(&s, "\"");

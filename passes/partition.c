@@ -247,7 +247,9 @@ static pestle_status_t expand_scans(void* user, pestle_module_t* module,
 
 static pestle_status_t divide(partition_t* p) {
   PESTLE_TRY(pestle_pass_each_block(p->module, expand_scans, NULL));
+  p->ctx->reads_texts = true;
   PESTLE_TRY(partition_read(p));
+  p->ctx->reads_texts = false;
   if (p->mesh->count < 2) return NULL;
   PESTLE_TRY(partition_propagate(p));
   remark(p);

@@ -71,7 +71,7 @@ static pestle_status_t each_boundary(partition_t* p, text_fn_t fn) {
     PESTLE_TRY(pestle_status_annotate(
         fn(p, pestle_str(text), block->arguments[i]->type,
            partition_of(p, block->arguments[i])),
-        "of argument %u", (unsigned)i));
+        "in the sharding of argument %u", (unsigned)i));
   }
   for (uint32_t i = 0; i < block->last->operand_count; ++i) {
     const char* text =
@@ -81,7 +81,7 @@ static pestle_status_t each_boundary(partition_t* p, text_fn_t fn) {
     PESTLE_TRY(pestle_status_annotate(
         fn(p, pestle_str(text), pestle_node_operand(block->last, i)->type,
            &p->values.data[p->results[i]]),
-        "of result %u", (unsigned)i));
+        "in the sharding of result %u", (unsigned)i));
   }
   return NULL;
 }

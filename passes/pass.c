@@ -213,9 +213,9 @@ static pestle_status_t run_pass(run_t* run, const pestle_pass_t* pass,
   bool changed = false;
   int64_t start = pestle_clock_ns();
   int64_t begin = pestle_context_trace_begin(run->ctx.context);
-  PESTLE_TRY(as_own_fault(
-      pestle_status_annotate(pass->run(&run->ctx, run->module, &changed),
-                             "in pass '%s'", pass->name)));
+  pestle_status_t status = pestle_status_annotate(
+      pass->run(&run->ctx, run->module, &changed), "in pass '%s'", pass->name);
+  PESTLE_TRY(run->ctx.reads_texts ? status : as_own_fault(status));
   int64_t spent = pestle_clock_ns() - start;
   if (begin) trace_pass(run, pass, begin, changed);
   pestle_arena_reset(&run->scratch);
@@ -297,8 +297,8 @@ static pestle_status_t run_passes(pestle_context_t* context,
   PESTLE_TRY(check_names(options->print_after));
   pestle_allocator_t allocator = pestle_context_allocator(context);
   run_t run = {.module = module, .last = last};
-  run.ctx =
-      (pestle_pass_context_t){context, caps, options, &run.scratch, remarks};
+  run.ctx = (pestle_pass_context_t){context,      caps,    options,
+                                    &run.scratch, remarks, false};
   pestle_arena_init(allocator, &run.scratch);
   pestle_strbuf_init(allocator, &run.times);
   pestle_status_t status =

@@ -28,6 +28,7 @@ typedef struct pestle_pass_context_t {
   const pestle_compile_options_t* options;  // never NULL
   pestle_arena_t* scratch;                  // emptied after each pass
   pestle_remarks_t* remarks;                // NULL: nobody asks why
+  bool reads_texts;  // now, which no verifier reads: a fault is theirs
 } pestle_pass_context_t;
 
 typedef pestle_status_t (*pestle_pass_fn_t)(pestle_pass_context_t* ctx,

@@ -40,8 +40,10 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_shard(
 // Makes |module| what each of its processes runs, in place: its arguments and results
 // become their parts. A module without a mesh stays as it is. |device| and |options| may
 // be NULL; of the options numerics counts: under strict no sum of floats is cut into
-// summands. After an error the module may be between two passes. UNSUPPORTED: meshes
-// that do not fit each other, extents that are no multiples of their parts.
+// summands. After an error the module may be between two passes. MALFORMED: a mesh
+// that is not there or has another number of devices, a sharding of another rank.
+// UNSUPPORTED: meshes that do not fit each other, extents that are no multiples of their
+// parts.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_partition(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options);

@@ -124,6 +124,56 @@ static void tiles(void** state) {
   pestle_context_release(context);
 }
 
+// A mesh or a sharding that does not fit is the module's fault, not one of a pass.
+static void misfits(void** state) {
+  (void)state;
+  static const struct {
+    const char *mesh, *sharding, *says;
+  } rows[] = {
+      {"@m = <[\"x\"=4]>", "<@m, [{\"x\"}, {}]>", NULL},
+      {"@\"a>, b\" = <[\"x\"=4]>", "<@\"a>, b\", [{\"x\"}, {}]>", NULL},
+      {"@m = <[\"x\"=4]>", "<@n, [{\"x\"}, {}]>",
+       "the module has no mesh 'n': sdy.mesh declares one"},
+      {"@m = <[\"x\"=4]>", "<@m, [{\"x\"}]>",
+       "a sharding of 1 dimensions of a tensor that has 2"},
+      {"@m = <[\"x\"=8]>", "<@m, [{\"x\"}, {}]>",
+       "a mesh of 8 devices in a module of 4 partitions"},
+      {"@m = <[\"x\"=4], device_ids=[0, 1, 2, 2]>", "<@m, [{\"x\"}, {}]>",
+       "the devices of a mesh, [0, 1, 2, 2], are not each of 4 numbers once"},
+      {"@m = <[\"x\"=2, \"x\"=2]>", "<@m, [{\"x\"}, {}]>",
+       "is none of axes of a mesh"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "module @m attributes {mhlo.num_partitions = 4 : i32} {\n"
+             "sdy.mesh %s\n"
+             "func.func @main(%%x: tensor<8x4xf32> {sdy.sharding = "
+             "#sdy.sharding%s}) -> tensor<8x4xf32> {\n"
+             "%%r = stablehlo.negate %%x : tensor<8x4xf32>\n"
+             "return %%r : tensor<8x4xf32>\n}\n}\n",
+             rows[i].mesh, rows[i].sharding);
+    if (!rows[i].says) {
+      (void)check(text, 0);
+      continue;
+    }
+    pestle_context_t* context = test_context();
+    pestle_module_t* module = test_parse(context, text);
+    pestle_compile_options_t options = test_options("partition");
+    pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+    pestle_status_t status =
+        pestle_passes_run(context, &caps, &options, module, NULL);
+    bool unsupported = i + 1 == sizeof(rows) / sizeof(*rows);
+    assert_int_equal(pestle_status_code(status), unsupported
+                                                     ? PESTLE_STATUS_UNSUPPORTED
+                                                     : PESTLE_STATUS_MALFORMED);
+    assert_non_null(strstr(pestle_status_message(status), rows[i].says));
+    pestle_status_release(status);
+    pestle_module_release(module);
+    pestle_context_release(context);
+  }
+}
+
 // Ops that are divided along some of their dims: results equal, and nothing moves.
 static void composites(void** state) {
   (void)state;
@@ -380,6 +430,7 @@ int main(void) {
       cmocka_unit_test(mlp),
       cmocka_unit_test(constraints),
       cmocka_unit_test(tiles),
+      cmocka_unit_test(misfits),
       cmocka_unit_test(inner_constraints),
       cmocka_unit_test(composites),
       cmocka_unit_test(aliases),
