@@ -92,16 +92,25 @@ static pestle_status_t note_initializer(pestle_onnx_source_t* source,
   source->input_kinds[slot->u64] =
       source->model.ir_version >= 4 ? PESTLE_ONNX_DEFAULT : PESTLE_ONNX_STORED;
   const pestle_onnx_value_info_t* info = &source->model.graph.inputs[slot->u64];
-  if (!info->is_tensor || !info->data_type ||
-      info->data_type == tensor->data_type) {
-    return NULL;
+  if (!info->is_tensor) return NULL;
+  if (info->data_type && info->data_type != tensor->data_type) {
+    return PESTLE_ERROR(MALFORMED,
+                        "the model declares its input '%.*s' to be of %s, its "
+                        "initializer is of %s",
+                        PESTLE_STR_ARG(info->name),
+                        pestle_onnx_dtype_name(info->data_type),
+                        pestle_onnx_dtype_name(tensor->data_type));
   }
+  bool fits = !info->has_shape || info->rank == tensor->rank;
+  for (int32_t i = 0; fits && info->has_shape && i < info->rank; ++i) {
+    int64_t extent = info->dims[i].extent;
+    fits = extent < 0 || extent == tensor->dims[i];
+  }
+  if (fits) return NULL;
   return PESTLE_ERROR(MALFORMED,
-                      "the model declares its input '%.*s' to be of %s, its "
-                      "initializer is of %s",
-                      PESTLE_STR_ARG(info->name),
-                      pestle_onnx_dtype_name(info->data_type),
-                      pestle_onnx_dtype_name(tensor->data_type));
+                      "the model declares its input '%.*s' with another shape "
+                      "than its initializer has",
+                      PESTLE_STR_ARG(info->name));
 }
 
 // An input with a default whose shape the caller gives is one that they give.

@@ -267,6 +267,28 @@ static void compares_dtypes_of_defaults(void** state) {
   }
 }
 
+// As ONNX Runtime has it: one shape, where the input says it in numbers.
+static void compares_shapes_of_defaults(void** state) {
+  (void)state;
+  static const char* const shapes[] = {"2,3", "n,3", "n,m", "2,4", "3", "0,3"};
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+    pb_t g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, shapes[i]);
+    onnx_floats(&g, "x", 2, (int64_t[]){2, 3}, (float[]){1, 2, 3, 4, 5, 6});
+    onnx_node(&g, "Neg", "n", "x", "y", NULL);
+    onnx_output(&g, "y");
+    pb_t model = onnx_model(13, &g);
+    if (i >= 3) {
+      onnx_fails(model, MALFORMED,
+                 "its input 'x' with another shape than its initializer has");
+      continue;
+    }
+    float y[6];
+    onnx_run(&model, NULL, (void*[]){y});
+    assert_float_equal(y[5], -6, 0);
+  }
+}
+
 static void refuses_strings_that_are_no_list(void** state) {
   (void)state;
   static const int64_t one[] = {1}, four[] = {4};
@@ -646,6 +668,7 @@ int main(void) {
       cmocka_unit_test(tells_outputs_beside_sequences),
       cmocka_unit_test(lists_defaults_that_are_sparse),
       cmocka_unit_test(compares_dtypes_of_defaults),
+      cmocka_unit_test(compares_shapes_of_defaults),
       cmocka_unit_test(refuses_strings_that_are_no_list),
       cmocka_unit_test(refuses_sparse_tensors_of_many_axes),
       cmocka_unit_test(copies_large_tensors),
