@@ -157,27 +157,33 @@ static pestle_status_t take_inputs(describe_t* d) {
   return NULL;
 }
 
+static pestle_str_t result_name(const describe_t* d, size_t index) {
+  bool named = d->entry && index < d->entry->result_name_count;
+  return pestle_str(named ? d->entry->result_names[index] : NULL);
+}
+
 static pestle_status_t take_outputs(const describe_t* d) {
   const pestle_onnx_graph_t* graph = &d->model.graph;
   pestle_model_info_t* info = &d->to->info;
-  size_t count = graph->output_count, known = 0, own = 0;
+  size_t count = graph->output_count, known = 0, next = 0;
   pestle_model_value_t* outputs =
       PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_value_t, count + 1);
   pestle_model_kind_t* kinds =
       PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_kind_t, count + 1);
   if (!outputs || !kinds) return PESTLE_OOM();
-  // A symbolic module has no body, and so no types of results.
-  bool has_body = d->entry && pestle_function_result_count(d->entry, &known);
-  for (size_t i = 0; i < known; ++i)
-    own += pestle_function_shape_of(d->entry, i) < 0;
+  // A symbolic module has no body, and so no results.
+  if (d->entry) (void)pestle_function_result_count(d->entry, &known);
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* type = NULL;
-    const pestle_onnx_value_info_t* output = &graph->outputs[i];
-    // Behind a sequence the results have other places than the outputs. What is not
-    // declared may be one where there are not as many results.
-    bool is_one = own == count || (output->data_type && !output->is_optional);
-    has_body = has_body && is_one && !output->is_list;
-    if (has_body) type = pestle_function_result_type(d->entry, i);
+    pestle_str_t name = graph->outputs[i].name, own = result_name(d, next);
+    if (next < known && pestle_str_equal(own, name))
+      type = pestle_function_result_type(d->entry, next++);
+    // A sequence is a result for each tensor, of its name and a bracket.
+    for (; !type && next < known; own = result_name(d, ++next)) {
+      if (!pestle_str_starts_with(own, name) || own.size <= name.size ||
+          own.data[name.size] != '[')
+        break;
+    }
     PESTLE_TRY(
         take_value(d->to, &graph->outputs[i], type, &outputs[i], &kinds[i]));
   }

@@ -169,17 +169,19 @@ static void tells_ranks_that_are_given(void** state) {
   pb_free(&model);
 }
 
-// Behind a sequence nobody knows which result an output is.
+// A sequence is as many results as it has tensors, declared or not.
 static void tells_outputs_beside_sequences(void** state) {
   (void)state;
   static const struct {
-    const char *first, *then;  // names with kinds; s is an empty sequence
+    // Names with kinds: s is an empty sequence, u one of two tensors.
+    const char *first, *then;
     int32_t ranks[2];
   } rows[] = {
-      {"s:st", "y:n", {-1, -1}},  {"y:n", "s:st", {2, -1}},
-      {"s:", "y:n", {-1, -1}},    {"y:n", "s:", {2, -1}},
-      {"y:", "s:", {-1, -1}},     {"y:", "y:n", {2, 2}},
-      {"y:on", "s:st", {-1, -1}}, {"y:on", "y:", {2, 2}},
+      {"s:st", "y:n", {-1, 2}},  {"y:n", "s:st", {2, -1}},
+      {"s:", "y:n", {-1, 2}},    {"y:n", "s:", {2, -1}},
+      {"y:", "s:", {2, -1}},     {"y:", "y:n", {2, 2}},
+      {"y:on", "s:st", {2, -1}}, {"y:on", "y:", {2, 2}},
+      {"u:", "s:", {-1, -1}},    {"u:st", "y:", {-1, 2}},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     const char* outputs[] = {rows[i].first, rows[i].then};
@@ -189,6 +191,7 @@ static void tells_outputs_beside_sequences(void** state) {
     onnx_node(&g, "NonZero", "", "x", "places", NULL);
     onnx_node(&g, "Cast", "", "places", "y", &attrs);
     onnx_node(&g, "SequenceEmpty", "", "", "s", NULL);
+    onnx_node(&g, "SequenceConstruct", "", "x,x", "u", NULL);
     for (size_t k = 0; k < 2; ++k) {
       const char name[2] = {outputs[k][0]};
       pb_message(&g, 12, info_of(name, outputs[k] + 2));
