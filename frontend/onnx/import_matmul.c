@@ -170,21 +170,22 @@ static bool has_label(const labelled_t* t, uint8_t label, int64_t* out_axis) {
 }
 
 // Labels of one term for a tensor of |rank|; false if it does not fit. |rank|
-// -1: an output, where "..." stands for |ellipsis| axes.
+// -1: an output, where "..." stands for |ellipsis| axes; that is -1 after too many.
 static bool parse_term(pestle_str_t term, int32_t rank, int32_t* ellipsis,
                        labelled_t* out) {
   int32_t letters = 0, points = 0;
   for (size_t i = 0; i < term.size; ++i) {
     if (term.data[i] == '.') {
       if (++points > 3) return false;
-    } else if (term.data[i] != ' ') {
-      if (++letters > PESTLE_MAX_RANK) return false;
+    } else {
+      letters += term.data[i] != ' ';
     }
   }
   bool dots = points > 0;
   int32_t extra = rank < 0 ? *ellipsis : rank - letters;
-  if (extra < 0 || (!dots && rank >= 0 && extra) ||
-      letters + (dots ? extra : 0) > PESTLE_MAX_RANK) {
+  if (extra < 0 || (!dots && rank >= 0 && extra)) return false;
+  if (letters + (dots ? extra : 0) > PESTLE_MAX_RANK) {
+    *ellipsis = -1;
     return false;
   }
   if (rank >= 0 && extra > *ellipsis) *ellipsis = extra;
@@ -329,18 +330,21 @@ static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
 // Without "->" the output has the labels that occur once, in order; false where those are
 // too many.
 static bool implicit_output(const labelled_t* terms, size_t count,
-                            int32_t ellipsis, labelled_t* out) {
+                            int32_t* ellipsis, labelled_t* out) {
   int seen[LABELS] = {0};
   for (size_t i = 0; i < count; ++i) {
     for (int32_t j = 0; j < terms[i].rank; ++j)
       ++seen[terms[i].labels[j]];
   }
-  for (int32_t k = ellipsis; k > 0; --k) {
+  for (int32_t k = *ellipsis; k > 0; --k) {
     out->labels[out->rank++] = (uint8_t)(ELLIPSIS_LABEL + k);
   }
   for (int c = 'A'; c <= 'z'; ++c) {
     if (seen[c] != 1) continue;
-    if (out->rank == PESTLE_MAX_RANK) return false;
+    if (out->rank == PESTLE_MAX_RANK) {
+      *ellipsis = -1;
+      return false;
+    }
     out->labels[out->rank++] = (uint8_t)c;
   }
   return true;
@@ -361,15 +365,17 @@ static bool parse_equation(pestle_onnx_call_t* call, labelled_t* terms,
     terms[i].value = call->inputs[i];
   }
   if (ok && arrow == SIZE_MAX) {
-    ok = implicit_output(terms, call->input_count, ellipsis, out);
+    ok = implicit_output(terms, call->input_count, &ellipsis, out);
   } else if (ok) {
     ok = parse_term(pestle_str_slice(equation, arrow + 2, equation.size), -1,
                     &ellipsis, out);
   }
   if (!ok) {
-    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "the equation '%.*s' does not fit its inputs",
-                     PESTLE_STR_ARG(equation));
+    bool many = ellipsis < 0;
+    pestle_onnx_fail(
+        call, many ? PESTLE_STATUS_UNSUPPORTED : PESTLE_STATUS_MALFORMED,
+        "the equation '%.*s' %s", PESTLE_STR_ARG(equation),
+        many ? "has a result of more than 16 axes" : "does not fit its inputs");
   }
   return ok;
 }

@@ -281,9 +281,15 @@ static bool read_rotary(pestle_onnx_call_t* call, rotary_t* r,
     r->dims[i] = pestle_onnx_dim(x, i);
   r->heads = flat ? 2 : 1;
   r->rows = flat ? 1 : 2;
+  if (flat && (heads < 1 || r->dims[2] % heads)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its input of rank 3 has rows of %lld, which attribute "
+                     "num_heads, %lld, does not divide",
+                     (long long)r->dims[2], (long long)heads);
+    return false;
+  }
   if (flat) {
-    bool divides = heads > 0 && r->dims[2] % heads == 0;
-    r->dims[3] = divides ? r->dims[2] / heads : 0;
+    r->dims[3] = r->dims[2] / heads;
     r->dims[2] = heads;
   }
   *rotated = pestle_onnx_int(call, "rotary_embedding_dim", 0);

@@ -93,7 +93,13 @@ static int64_t read_k(pestle_onnx_call_t* call, int64_t extent,
     k = pestle_onnx_int(call, "k", -1);
   } else {
     pestle_i64s_t list = pestle_onnx_input_ints(call, 1, "k");
-    if (list.count == 1) k = list.data[0];
+    if (list.count == 1) {
+      k = list.data[0];
+    } else {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "its k has %zu elements, but must be one number",
+                       list.count);
+    }
   }
   if (!call->f.status && (k < 0 || k > extent)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,

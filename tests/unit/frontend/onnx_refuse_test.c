@@ -397,13 +397,13 @@ static void refuses_rows(void** state) {
       {"Einsum 18 equation:...a,...b->...ab | "
        "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] "
        "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] | o",
-       "the equation '...a,...b->...ab' does not fit its inputs"},
+       "the equation '...a,...b->...ab' has a result of more than 16 axes"},
       {"Einsum 18 equation:...a->...abc | f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] "
        "| o",
-       "the equation '...a->...abc' does not fit its inputs"},
+       "the equation '...a->...abc' has a result of more than 16 axes"},
       {"Einsum 18 equation:abcdefgh,ijklmnopq | f32[1,1,1,1,1,1,1,1] "
        "f32[1,1,1,1,1,1,1,1,1] | o",
-       "the equation 'abcdefgh,ijklmnopq' does not fit its inputs"},
+       "the equation 'abcdefgh,ijklmnopq' has a result of more than 16 axes"},
       {"Einsum 18 equation:aabb->ab | f32[2,3,2,2] | o",
        "label 'a' is of an axis of 2 and of one of 3 of the same input"},
       {"Slice 13 | f32[2] !i64[3]=0,0,0 !i64[3]=1,1,1 | o",
@@ -649,7 +649,13 @@ static void refuses_rows(void** state) {
        "!i64[]=5 | o",
        "its position is outside of a sequence of 1"},
       {"TopK 11 | f32[4] !i64[2]=1,2 | o o",
+       "its k has 2 elements, but must be one number"},
+      {"TopK 11 | f32[4] !i64[1]=-1 | o o",
        "its k is -1, its axis has 4 elements"},
+      {"RotaryEmbedding 23 | f32[1,4,16] f32[1,4,8] f32[1,4,8] | o",
+       "its input of rank 3 has rows of 16, which attribute num_heads, 0"},
+      {"RotaryEmbedding 23 num_heads=3 | f32[1,4,16] f32[1,4,8] f32[1,4,8] | o",
+       "num_heads, 3, does not divide"},
       {"Compress 18 axis=0 | f32[5,3] i1[5] | o ; Shape 18 | $0 | o ; Loop 16 "
        "body={i:i64[] c:i1[] s:f32[] | Identity:c>co Neg:s>so Neg:so>row | co "
        "so row} | $1 - f32[] | o o",
