@@ -388,18 +388,20 @@ static leftover_t read_leftover(pestle_onnx_call_t* call,
   return left;
 }
 
-// Which bounded axis of |x|, not yet |copied|, extent |e| is, or is a multiple of;
-// -1 where it is none.
+// Which bounded axis of |x|, not yet |copied|, extent |e| is, or is a multiple of, or has
+// |*rest| of it behind each; -1 where it is none.
 static int32_t axis_of(pestle_onnx_call_t* call, const pestle_value_t* x,
                        const pestle_onnx_extent_t* e, uint32_t copied,
-                       int64_t* factor) {
+                       int64_t* factor, int64_t* rest) {
   for (int32_t i = 0; i < rank_of(x); ++i) {
     pestle_value_t* real = pestle_onnx_real_size(call->import, x, i);
     int64_t dim = pestle_onnx_dim(x, i);
-    if (!real || copied >> i & 1 || !dim) continue;
-    *factor = e->dim / dim;
-    pestle_value_t* times = pestle_onnx_size_times(call, real, *factor);
-    if (pestle_onnx_same_size(e->size, times)) return i;
+    if (!real || copied >> i & 1 || !dim || !e->dim) continue;
+    *factor = e->dim < dim ? 1 : e->dim / dim;
+    *rest = e->dim < dim ? dim / e->dim : 1;
+    if (pestle_onnx_same_size(pestle_onnx_size_times(call, e->size, *rest),
+                              pestle_onnx_size_times(call, real, *factor)))
+      return i;
   }
   return -1;
 }
@@ -487,7 +489,7 @@ static void reshape_bounded(pestle_onnx_call_t* call,
                             const pestle_onnx_extent_t* wanted, size_t count,
                             bool allow_zero) {
   pestle_value_t *x = call->inputs[0], *sizes[PESTLE_MAX_RANK] = {NULL};
-  int64_t dims[PESTLE_MAX_RANK], known = 1, factor;
+  int64_t dims[PESTLE_MAX_RANK], known = 1, factor, rest, split = 1;
   uint32_t copied = 0;
   size_t free_axis = count;
   for (size_t i = 0; i < count; ++i) {
@@ -495,11 +497,12 @@ static void reshape_bounded(pestle_onnx_call_t* call,
     sizes[i] = wanted[i].size;
     int32_t from = -1;
     if (sizes[i]) {
-      from = axis_of(call, x, &wanted[i], copied, &factor);
+      from = axis_of(call, x, &wanted[i], copied, &factor, &rest);
       if (from < 0) {
         reshape_by_count(call, wanted, count, allow_zero);
         return;
       }
+      split *= rest;
     } else if (dims[i] == 0 && !allow_zero && (int32_t)i < rank_of(x)) {
       from = (int32_t)i;
       dims[i] = pestle_onnx_dim(x, from);
@@ -520,6 +523,7 @@ static void reshape_bounded(pestle_onnx_call_t* call,
     if (dims[i] == -1) free_axis = i;
   }
   leftover_t left = read_leftover(call, x, copied);
+  left.whole *= split;
   bool is_free = free_axis < count;
   if (is_free ? !known || left.whole % known
               : left.size || left.whole != known) {
