@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/reliability.md's table is what tools/reliability.py makes of the results that
 are kept; each row of these is of a line that there is, and whole. A model that travels
-without its weights has all else when it is filled."""
+without its weights has all else when it is filled. What is not there is told of."""
 
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(os.environ["PESTLE_SOURCE_DIR"])
 sys.path.insert(0, str(ROOT / "tools/reliability"))
@@ -59,4 +61,26 @@ for _, begin, end in spans:
     assert filled[begin:end] != model[begin:end], (begin, end)
     at = end
 assert filled[at:] == model[at:]
+
+def refuses(words, *parts):
+    """A sentence, and results.json as it was."""
+    before = page.RESULTS.read_bytes()
+    done = subprocess.run([sys.executable, ROOT / "tools/reliability.py", *words],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1, (words, done)
+    assert "Traceback" not in done.stderr, done.stderr
+    for part in parts:
+        assert part in done.stderr, (part, done.stderr)
+    assert page.RESULTS.read_bytes() == before
+
+
+with tempfile.TemporaryDirectory() as folder:
+    other = pathlib.Path(folder) / "other.json"
+    other.write_text('{"lines": {"x": {"count": 1}}}')
+    refuses(["merge", f"{folder}/none.json"], "none.json: No such file")
+    refuses(["merge", other], "other.json is not what", "run --out")
+    for what in (["--missing", "x"], ["--conditions", "x"]):
+        refuses(["coverage", "--build", folder, *what],
+                "nothing was counted in", "run tools/reliability.py coverage")
+    refuses(["mutate", "--build", folder], "compile_commands.json: No such file")
 print(f"{len(names)} lines, {len(page.read())} runs")

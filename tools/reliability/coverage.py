@@ -83,6 +83,11 @@ def run_tests(build, tests, jobs):
 
 def merge(build):
     profiles = sorted((build / "profiles").glob("*.profraw"))
+    if not profiles:
+        sys.exit(f"nothing was counted in {build}/profiles: build by the preset "
+                 "`coverage`, then run tools/reliability.py coverage")
+    if not shutil.which("llvm-profdata-19"):
+        sys.exit("there is no llvm-profdata-19: tools/setup.sh installs LLVM 19")
     subprocess.run(["llvm-profdata-19", "merge", "-sparse", "--failure-mode=all",
                     "-o", build / "coverage.profdata", *profiles], check=True)
 

@@ -17,6 +17,7 @@ import random
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -225,7 +226,12 @@ class Build:
 
     def __init__(self, folder):
         self.folder = folder
-        entries = json.loads((folder / "compile_commands.json").read_text())
+        try:
+            text = (folder / "compile_commands.json").read_text()
+        except OSError as e:
+            sys.exit(f"{e.filename}: {e.strerror}; --build is a folder that cmake "
+                     "made")
+        entries = json.loads(text)
         self.commands = {pathlib.Path(entry["file"]): entry["command"]
                          for entry in entries
                          if "-DPESTLE_FAULTS" not in entry["command"]}

@@ -4,6 +4,7 @@ docs/reliability.md makes of them."""
 
 import json
 import pathlib
+import sys
 
 import lines
 
@@ -23,21 +24,29 @@ def row_text(row):
     return json.dumps(row)
 
 
+def add(rows, text):
+    for run in text if isinstance(text, list) else [text]:
+        for name, counts in run["lines"].items():
+            row = {"line": name, "count": counts["count"],
+                   "failures": counts["failures"],
+                   "seconds": counts["seconds"], "commit": run["commit"],
+                   "cpu": run["cpu"], "workers": run["workers"]}
+            if counts.get("parts"):
+                row["parts"] = counts["parts"]
+            if row not in rows:
+                rows.append(row)
+
+
 def merge(files):
     """Adds the runs of |files|; one that is there is not added again."""
     rows = read()
     for path in files:
-        text = json.loads(path.read_text())
-        for run in text if isinstance(text, list) else [text]:
-            for name, counts in run["lines"].items():
-                row = {"line": name, "count": counts["count"],
-                       "failures": counts["failures"],
-                       "seconds": counts["seconds"], "commit": run["commit"],
-                       "cpu": run["cpu"], "workers": run["workers"]}
-                if counts.get("parts"):
-                    row["parts"] = counts["parts"]
-                if row not in rows:
-                    rows.append(row)
+        try:
+            add(rows, json.loads(path.read_text()))
+        except OSError as e:
+            sys.exit(f"{path}: {e.strerror}")
+        except (ValueError, TypeError, KeyError, AttributeError):
+            sys.exit(f"{path} is not what `tools/reliability.py run --out` writes")
     RESULTS.write_text("[\n" + ",\n".join(map(row_text, rows)) + "\n]\n")
     return write()
 
