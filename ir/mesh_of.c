@@ -206,7 +206,7 @@ static pestle_status_t read_text(const maker_t* m, pestle_str_t text,
   if (t.rank != type->rank) {
     return PESTLE_ERROR(MALFORMED,
                         "a sharding of %d dimensions of a tensor that has "
-                        "%d: it has one pair of braces for each",
+                        "%d: it has an entry for each",
                         t.rank, (int)type->rank);
   }
   if (places_of(&t.mesh) != m->total) {

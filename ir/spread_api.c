@@ -289,8 +289,10 @@ static pestle_status_t shard_all(pestle_function_t* f, pestle_str_t pattern,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op != PESTLE_OP_CONSTANT) continue;
-    // Front ends note what a weight was called as where it came from.
-    const char* name = n->results[0].name ? n->results[0].name : n->loc.name;
+    // Front ends note what a weight was called as where it came from; one of another
+    // dtype has a name of its own, too.
+    const char *name = n->results[0].name, *source = n->loc.name;
+    if (!name || !fits(pattern.data, end, name)) name = source;
     if (!name || !n->results[0].use_count || !fits(pattern.data, end, name))
       continue;
     PESTLE_TRY(check_one(f, "weight", name, n->results[0].type, text, arena));
@@ -343,7 +345,8 @@ pestle_status_t pestle_module_shard(pestle_module_t* module, const char* rule,
   if (count) return NULL;
   return PESTLE_ERROR(NOT_FOUND,
                       "no argument, result or weight has a name that "
-                      "'%.*s' fits",
+                      "'%.*s' fits; one that was turned while the model was "
+                      "read has its result's",
                       equal > 60 ? 60 : (int)equal, rule);
 }
 

@@ -280,14 +280,21 @@ static pestle_value_t* fold_node(pestle_onnx_call_t* call,
     pestle_status_release(status);
     return pestle_node_result(node, 0);
   }
+  // A weight of another dtype is that weight still, too.
+  pestle_builder_t* b = &call->f.builder;
+  pestle_loc_t of_op = b->loc;
+  if (node->op == PESTLE_OP_CONVERT)
+    b->loc = pestle_node_operand(node, 0)->node->loc;
   pestle_node_erase(node);
   size_t element = pestle_dtype_size(type.dtype);
   bool splat = size && is_uniform(data, size / element, element);
-  return pestle_f_elements(&call->f,
-                           &(pestle_elements_t){.type = type,
-                                                .data = data,
-                                                .size = splat ? element : size,
-                                                .splat = splat});
+  pestle_value_t* value = pestle_f_elements(
+      &call->f, &(pestle_elements_t){.type = type,
+                                     .data = data,
+                                     .size = splat ? element : size,
+                                     .splat = splat});
+  b->loc = of_op;
+  return value;
 }
 
 static pestle_value_t* emit(pestle_formula_t* f,

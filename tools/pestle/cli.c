@@ -151,6 +151,9 @@ pestle_status_t cli_as_usage(pestle_status_t status,
                              pestle_status_code_t code) {
   if (!status || pestle_status_code(status) != code) return status;
   pestle_status_t usage = CLI_USAGE_ERROR("%s", pestle_status_message(status));
+  const char* note;
+  for (size_t i = 0; (note = pestle_status_note(status, i)); ++i)
+    usage = pestle_status_annotate(usage, "%s", note);
   pestle_status_release(status);
   return usage;
 }
