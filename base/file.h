@@ -53,7 +53,8 @@ PESTLE_NODISCARD pestle_status_t pestle_file_read(const char* path,
 PESTLE_NODISCARD pestle_status_t pestle_file_write_atomic(
     const char* path, const pestle_str_t* parts, size_t part_count);
 // The same but for a crash of the machine, after which the file may be missing
-// or hold anything: for what is checked when it is read and can be made again.
+// or hold anything: for what is checked when it is read and can be made again. An empty
+// folder of that name makes room.
 // Waiting for the disk takes 5 to 20 ms a file, as long as compiling a kernel.
 PESTLE_NODISCARD pestle_status_t pestle_file_write_cached(
     const char* path, const pestle_str_t* parts, size_t part_count);

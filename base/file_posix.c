@@ -277,8 +277,10 @@ static pestle_status_t replace_file(const char* path, const pestle_str_t* parts,
   path_buffer_t temporary;
   int handle;
   struct stat there;
-  // A rename would put a file where a device, a pipe or a folder was.
-  if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
+  // A rename would put a file where a device, a pipe or a folder was. An empty folder
+  // would keep it out of a cache for ever.
+  if (!stat(path, &there) && !S_ISREG(there.st_mode) &&
+      (lasts || rmdir(path))) {
     return PESTLE_ERROR(IO,
                         "cannot write '%s': there is something that is no "
                         "file; name another place",

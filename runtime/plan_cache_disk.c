@@ -292,11 +292,6 @@ static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
   // Before the plan: an entry never refers to what was not written. A crash in
   // between leaves constants that pruning removes.
   PESTLE_TRY(keep_constants(context, plan));
-  // An empty folder of that name would keep the plan out for ever.
-  pestle_file_info_t info;
-  pestle_status_t missing = pestle_file_stat(path, false, &info);
-  if (!missing && info.is_folder) missing = pestle_folder_remove(path);
-  pestle_status_release(missing);
   PESTLE_TRY(write_entry(path, key, plan));
   return pestle_disk_cache_cut(context, context->cache_bytes, false, NULL);
 }

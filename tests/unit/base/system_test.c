@@ -226,6 +226,14 @@ static void test_file_errors(void** state) {
   assert_ok(pestle_folder_make(folder));
   assert_code(pestle_file_write_atomic(folder, &text, 1), IO);
   assert_int_equal(count_entries(fixture), 1);
+  // An empty one makes room in a cache, no other.
+  const char* inner = in_folder(fixture, "folder/inner");
+  assert_ok(pestle_folder_make(inner));
+  assert_code(pestle_file_write_cached(folder, &text, 1), IO);
+  assert_ok(pestle_folder_remove(inner));
+  assert_ok(pestle_file_write_cached(folder, &text, 1));
+  assert_ok(pestle_file_remove(folder));
+  assert_ok(pestle_folder_make(folder));
   assert_ok(pestle_folder_remove(folder));
   assert_ok(pestle_folder_remove(folder));
 

@@ -499,6 +499,9 @@ static void test_damage(void** state) {
     assert_int_equal(chown(path, 65534, 65534), 0);
     expect_heal("of this user");
   }
+  unlink(path);
+  assert_int_equal(mkdir(path, 0700), 0);
+  expect_heal("not a regular file");
   free(copy);
   pestle_dealloc(pestle_allocator_system(), data, size + 1);
 }
