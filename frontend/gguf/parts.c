@@ -85,6 +85,26 @@ static pestle_status_t add_tensors(const pestle_gguf_file_t* part,
   return NULL;
 }
 
+// What both parts say, but for their numbers, is one thing: a part of another model of the
+// same sizes fits else.
+static pestle_status_t check_model(const pestle_gguf_file_t* part,
+                                   const pestle_gguf_file_t* file) {
+  for (size_t i = 0; i < part->value_count; ++i) {
+    const pestle_gguf_value_t *v = &part->values[i],
+                              *own = pestle_gguf_find_value(file, v->key);
+    if (!own || pestle_str_equal_c(v->key, "split.no") ||
+        (v->kind == own->kind && v->of == own->of && v->size == own->size &&
+         !memcmp(v->data, own->data, v->size))) {
+      continue;
+    }
+    return PESTLE_ERROR(MALFORMED,
+                        "its key '%.*s' is not the first part's: it is of "
+                        "another model",
+                        PESTLE_STR_ARG(v->key));
+  }
+  return NULL;
+}
+
 static pestle_status_t add_mapped(const pestle_mapping_t* mapping, int64_t no,
                                   int64_t count, pestle_arena_t* arena,
                                   pestle_gguf_file_t* file) {
@@ -99,6 +119,7 @@ static pestle_status_t add_mapped(const pestle_mapping_t* mapping, int64_t no,
                           ", by its name it is %" PRId64 " of %" PRId64,
                           is_no + 1, is_count, no + 1, count);
   }
+  if (!status) status = check_model(&part, file);
   if (!status) status = add_tensors(&part, arena, file);
   pestle_gguf_file_deinit(&part);
   return status;

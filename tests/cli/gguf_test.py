@@ -243,10 +243,12 @@ def check_parts(folder):
     second.write_bytes(kept)
     number = lambda form, n: ({"<H": 2, "<i": 5}[form], struct.pack(form, n))  # noqa: E731
     for what, part, key, v, words in (("another count of parts", 1, "split.count", number("<H", 4), ("of 4", "of 3")),
-                                      ("another count of tensors", 0, "split.tensors.count", number("<i", 99), ("are to have 99",)),
+                                      ("a part of another model", 2, "general.name", "other", ("'general.name' is not the first part's", "part 3")),
+                                      ("another count of tensors", range(3), "split.tensors.count", number("<i", 99), ("are to have 99",)),
+                                      ("a part of other tensors", 1, "split.tensors.count", number("<i", 99), ("'split.tensors.count'", "part 2")),
                                       ("a count of parts that is text", 0, "split.count", "three", ("split.count",)),
                                       ("too many parts", 0, "split.count", number("<H", 60000), ("60000 parts",))):
-        refused(what, model.parts(folder, "bad", 3, **{f"part{part}": {key: v}}), *words)
+        refused(what, model.parts(folder, "bad", 3, **{f"part{i}": {key: v} for i in (part if isinstance(part, range) else [part])}), *words)
     first = model.parts(folder, "twice", 2)
     (folder / "twice-00002-of-00002.gguf").write_bytes(again(model))
     refused("a tensor in two parts", first, "is there twice, in two parts")
