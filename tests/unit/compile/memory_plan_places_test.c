@@ -323,6 +323,22 @@ static void test_turns(void** state) {
 
 // --- Arguments that are given ---
 
+#define DOT_OF_COSINE                                                       \
+  "func.func @main(%x: " T ", %y: " T ") -> (" T                            \
+  ", tensor<f32>) {\n"                                                      \
+  "%a = stablehlo.cosine %x : " T                                           \
+  "\n%b = stablehlo.dot_general %a, %y, contracting_dims = [0] x [0] : (" T \
+  ", " T ") -> tensor<f32>\nreturn %a, %b : " T ", tensor<f32>\n}\n"
+#define LOOP_OF_TWO                                                  \
+  "func.func @main(%x: " T ", %y: " T ") -> (" T ", " T              \
+  ") {\n"                                                            \
+  "%r:2 = stablehlo.while(%s = %x, %t = %y) : " T ", " T             \
+  "\n cond {\n  %c = stablehlo.constant dense<false> : tensor<i1>\n" \
+  "  stablehlo.return %c : tensor<i1>\n} do {\n"                     \
+  "  stablehlo.return %s, %t : " T ", " T                            \
+  "\n}\n"                                                            \
+  "return %r#0, %r#1 : " T ", " T "\n}\n"
+
 static const struct {
   const char* text;
   bool fuse;
@@ -366,22 +382,8 @@ static const struct {
      2,
      2},
     // Not even when that one cannot have it.
-    {"func.func @main(%x: " T ", %y: " T ") -> (" T ", tensor<f32>) {\n"
-     "%a = stablehlo.cosine %x : " T
-     "\n%b = stablehlo.dot_general %a, %y, contracting_dims = [0] x [0] : (" T
-     ", " T ") -> tensor<f32>\nreturn %a, %b : " T ", tensor<f32>\n}\n",
-     true,
-     {{0, PESTLE_ALIAS_ANY}, {1, 0}},
-     2,
-     0},
-    {"func.func @main(%x: " T ", %y: " T ") -> (" T ", tensor<f32>) {\n"
-     "%a = stablehlo.cosine %x : " T
-     "\n%b = stablehlo.dot_general %a, %y, contracting_dims = [0] x [0] : (" T
-     ", " T ") -> tensor<f32>\nreturn %a, %b : " T ", tensor<f32>\n}\n",
-     true,
-     {{0, PESTLE_ALIAS_ANY}},
-     1,
-     1},
+    {DOT_OF_COSINE, true, {{0, PESTLE_ALIAS_ANY}, {1, 0}}, 2, 0},
+    {DOT_OF_COSINE, true, {{0, PESTLE_ALIAS_ANY}}, 1, 1},
     // How much of a result there is only a run tells.
     {"func.func @main(%a: " T ", %n: tensor<1xi64>) -> (" T
      " {pestle.name = \"out\"}, tensor<1xi64> {pestle.shape_of = 0 : i64}) "
@@ -391,26 +393,8 @@ static const struct {
      2,
      0},
     // A loop's state begins as the argument of its own number.
-    {"func.func @main(%x: " T ", %y: " T ") -> (" T ", " T ") {\n"
-     "%r:2 = stablehlo.while(%s = %x, %t = %y) : " T ", " T
-     "\n cond {\n  %c = stablehlo.constant dense<false> : tensor<i1>\n"
-     "  stablehlo.return %c : tensor<i1>\n} do {\n"
-     "  stablehlo.return %s, %t : " T ", " T "\n}\n"
-     "return %r#0, %r#1 : " T ", " T "\n}\n",
-     true,
-     {{0, 0}, {1, 1}},
-     2,
-     2},
-    {"func.func @main(%x: " T ", %y: " T ") -> (" T ", " T ") {\n"
-     "%r:2 = stablehlo.while(%s = %x, %t = %y) : " T ", " T
-     "\n cond {\n  %c = stablehlo.constant dense<false> : tensor<i1>\n"
-     "  stablehlo.return %c : tensor<i1>\n} do {\n"
-     "  stablehlo.return %s, %t : " T ", " T "\n}\n"
-     "return %r#0, %r#1 : " T ", " T "\n}\n",
-     true,
-     {{0, 1}, {1, 0}},
-     2,
-     0},
+    {LOOP_OF_TWO, true, {{0, 0}, {1, 1}}, 2, 2},
+    {LOOP_OF_TWO, true, {{0, 1}, {1, 0}}, 2, 0},
 };
 
 static void test_given(void** state) {
@@ -435,12 +419,14 @@ static void test_given(void** state) {
   "tensor<1x2xi64>}> ({\n^bb0(%l: tensor<f32>, %h: tensor<f32>):\n"    \
   "%d = stablehlo.add %l, %h : tensor<f32>\n"                          \
   "stablehlo.return %d : tensor<f32>\n}) : (" T ") -> " T "\n"
-#define WORLD(body)                                                         \
+#define TWO_REPLICAS                                                        \
   "module @m attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas " \
-  "= 2 : i32} {\nfunc.func @main(%x: " T ", %p: tensor<i1>) -> " T          \
-  " {\n"                                                                    \
-  "%a = stablehlo.reverse %x, dims = [0] : " T "\n%r = " SUM body           \
-  "return %z : " T "\n}\n}\n"
+  "= 2 : i32} {\n"
+#define WORLD(body)                                                            \
+  TWO_REPLICAS "func.func @main(%x: " T ", %p: tensor<i1>) -> " T              \
+               " {\n"                                                          \
+               "%a = stablehlo.reverse %x, dims = [0] : " T "\n%r = " SUM body \
+               "return %z : " T "\n}\n}\n"
 
 static const struct {
   const char* text;
@@ -495,17 +481,16 @@ static void test_collectives(void** state) {
 static void test_numbers(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
-  pestle_module_t* module = test_parse(
-      context,
-      "module @m attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas "
-      "= 2 : i32} {\nfunc.func @main(%i: tensor<ui32>, %p: tensor<i1>) -> "
-      "tensor<ui32> {\n"
-      "%n = stablehlo.add %i, %i : tensor<ui32>\n"
-      "%r = stablehlo.while(%s = %n) : tensor<ui32>\n cond {\n"
-      "  stablehlo.return %p : tensor<i1>\n} do {\n"
-      "  %e = stablehlo.replica_id : tensor<ui32>\n"
-      "  stablehlo.return %e : tensor<ui32>\n}\n"
-      "return %r : tensor<ui32>\n}\n}\n");
+  pestle_module_t* module =
+      test_parse(context, TWO_REPLICAS
+                 "func.func @main(%i: tensor<ui32>, %p: tensor<i1>) -> "
+                 "tensor<ui32> {\n"
+                 "%n = stablehlo.add %i, %i : tensor<ui32>\n"
+                 "%r = stablehlo.while(%s = %n) : tensor<ui32>\n cond {\n"
+                 "  stablehlo.return %p : tensor<i1>\n} do {\n"
+                 "  %e = stablehlo.replica_id : tensor<ui32>\n"
+                 "  stablehlo.return %e : tensor<ui32>\n}\n"
+                 "return %r : tensor<ui32>\n}\n}\n");
   fixture_t f;
   plan(module, NULL, &f);
   const pestle_node_t* loop = find(entry_of(module), PESTLE_OP_WHILE);

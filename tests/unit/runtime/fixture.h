@@ -36,6 +36,41 @@ static inline pestle_context_t* fixture_context(
   return context;
 }
 
+// Fails each request that |work| makes of a context of its own: nothing is lost, the status
+// is OUT_OF_MEMORY, of |always| each time, and |work| succeeds afterwards.
+static inline void fixture_fail_each(
+    const char* cache_dir, bool always, size_t least,
+    pestle_status_t (*work)(pestle_context_t* context, void* user),
+    void* user) {
+  size_t failures = 0;
+  for (size_t k = 1;; ++k) {
+    pestle_test_allocator_t memory;
+    pestle_test_allocator_init(&memory, 0);
+    pestle_context_options_t options = fixture_options();
+    options.allocator = pestle_test_allocator(&memory);
+    options.threads = 1;
+    options.cache_dir = cache_dir;
+    pestle_context_t* context = fixture_context(&options);
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
+    pestle_status_t status = work(context, user);
+    bool failed = pestle_test_allocator_failed(&memory);
+    if (always && failed) assert_non_null(status);
+    if (status) {
+      assert_true(failed);
+      assert_code(status, OUT_OF_MEMORY);
+      ++failures;
+    }
+    atomic_store(&memory.fail_at, 0);
+    assert_ok(work(context, user));
+    pestle_context_release(context);
+    pestle_test_allocator_check(&memory);
+    if (!failed) break;
+    assert_true(k < 10000);
+  }
+  if (failures < least) print_error("only %zu failures\n", failures);
+  assert_true(failures >= least);
+}
+
 // The plan of a finished writer, owning its bytes.
 static inline pestle_plan_t* fixture_plan(pestle_context_t* context,
                                           plan_writer_t* w) {

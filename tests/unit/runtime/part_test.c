@@ -529,8 +529,9 @@ static void test_hashes(void** state) {
 }
 
 // Each request for memory fails while parts are looked at, and while they are saved.
-static pestle_status_t load_and_save(pestle_context_t* context,
-                                     const void* data, size_t size) {
+static pestle_status_t load_and_save(pestle_context_t* context, void* made) {
+  size_t size;
+  const void* data = pestle_plan_data(made, &size);
   pestle_plan_t* plan;
   char path[300];
   snprintf(path, sizeof(path), "%s/oom.plan", folder);
@@ -544,28 +545,7 @@ static void test_every_request(void** state) {
   (void)state;
   pestle_context_t* maker = open_context();
   pestle_plan_t* made = make_plan(maker);
-  size_t size, failures = 0;
-  const void* data = pestle_plan_data(made, &size);
-  for (size_t k = 1;; ++k) {
-    pestle_test_allocator_t memory;
-    pestle_test_allocator_init(&memory, 0);
-    pestle_context_options_t options = fixture_options();
-    options.allocator = pestle_test_allocator(&memory);
-    options.cache_dir = folder;
-    pestle_context_t* context = fixture_context(&options);
-    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
-    pestle_status_t status = load_and_save(context, data, size);
-    bool failed = pestle_test_allocator_failed(&memory);
-    atomic_store(&memory.fail_at, 0);
-    failures += failed;
-    if (failed) assert_code(status, OUT_OF_MEMORY);
-    if (!failed) assert_ok(status);
-    assert_ok(load_and_save(context, data, size));
-    pestle_context_release(context);
-    pestle_test_allocator_check(&memory);
-    if (!failed) break;
-  }
-  assert_true(failures > 10);
+  fixture_fail_each(folder, true, 11, load_and_save, made);
   pestle_plan_release(made);
   pestle_context_release(maker);
 }

@@ -87,7 +87,8 @@ static void check_runs(pestle_context_t* context, pestle_plan_t* plan) {
 
 // --- Sets of plans ---
 
-static pestle_status_t save_set(pestle_context_t* context) {
+static pestle_status_t save_set(pestle_context_t* context, void* user) {
+  (void)user;
   pestle_plan_t* plans[2] = {NULL, NULL};
   pestle_status_t status = make_plan(context, &plans[0]);
   if (!status) status = make_plan(context, &plans[1]);
@@ -100,7 +101,7 @@ static pestle_status_t save_set(pestle_context_t* context) {
 // The bytes of a sound set, to be freed.
 static char* make_set(size_t* out_size) {
   pestle_context_t* context = fixture_context(NULL);
-  assert_ok(save_set(context));
+  assert_ok(save_set(context, NULL));
   pestle_context_release(context);
   char* data;
   assert_ok(pestle_file_read(path, SIZE_MAX / 2, pestle_allocator_system(),
@@ -174,43 +175,12 @@ static void test_set_is_damaged(void** state) {
   free(sound);
 }
 
-static pestle_status_t load_set(pestle_context_t* context) {
+static pestle_status_t load_set(pestle_context_t* context, void* user) {
+  (void)user;
   pestle_plan_set_t* set;
   PESTLE_TRY(pestle_plan_set_load(context, path, &set));
   pestle_plan_set_release(set);
   return NULL;
-}
-
-// Fails each request that |work| makes: nothing is lost, and it succeeds afterwards.
-static void fail_each(const char* cache_dir,
-                      pestle_status_t (*work)(pestle_context_t* context),
-                      size_t least) {
-  size_t failures = 0;
-  for (size_t k = 1;; ++k) {
-    pestle_test_allocator_t memory;
-    pestle_test_allocator_init(&memory, 0);
-    pestle_context_options_t options = fixture_options();
-    options.allocator = pestle_test_allocator(&memory);
-    options.threads = 1;
-    options.cache_dir = cache_dir;
-    pestle_context_t* context = fixture_context(&options);
-    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
-    pestle_status_t status = work(context);
-    bool failed = pestle_test_allocator_failed(&memory);
-    if (status) {
-      assert_true(failed);
-      assert_code(status, OUT_OF_MEMORY);
-      ++failures;
-    }
-    atomic_store(&memory.fail_at, 0);
-    assert_ok(work(context));
-    pestle_context_release(context);
-    pestle_test_allocator_check(&memory);
-    if (!failed) break;
-    assert_true(k < 10000);
-  }
-  if (failures < least) print_error("only %zu failures\n", failures);
-  assert_true(failures >= least);
 }
 
 // A constant that no plan of a set has is not held by the set.
@@ -254,8 +224,8 @@ static void test_set_lets_go(void** state) {
 
 static void test_set_without_memory(void** state) {
   (void)state;
-  fail_each("", save_set, 8);
-  fail_each("", load_set, 8);
+  fixture_fail_each("", false, 8, save_set, NULL);
+  fixture_fail_each("", false, 8, load_set, NULL);
 }
 
 // --- The cache ---
@@ -269,14 +239,16 @@ static pestle_status_t get(pestle_context_t* context, const char* key,
   return NULL;
 }
 
-static pestle_status_t store(pestle_context_t* context) {
+static pestle_status_t store(pestle_context_t* context, void* user) {
+  (void)user;
   PESTLE_TRY(pestle_cache_prune(context, 0, NULL));
   PESTLE_TRY(get(context, "a", NULL));
   PESTLE_TRY(get(context, "a", NULL));
   return get(context, "b", NULL);
 }
 
-static pestle_status_t find(pestle_context_t* context) {
+static pestle_status_t find(pestle_context_t* context, void* user) {
+  (void)user;
   pestle_plan_t* plan;
   PESTLE_TRY(pestle_plan_cache_find(context, "a", 1, &plan));
   pestle_plan_release(plan);
@@ -296,7 +268,8 @@ static void count_key(void* user, const void* key, size_t key_size) {
   *(size_t*)user += key_size;
 }
 
-static pestle_status_t look(pestle_context_t* context) {
+static pestle_status_t look(pestle_context_t* context, void* user) {
+  (void)user;
   int counts[2] = {0, 0};
   size_t keys = 0;
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
@@ -306,7 +279,8 @@ static pestle_status_t look(pestle_context_t* context) {
   return pestle_cache_prune(context, UINT64_MAX, NULL);
 }
 
-static pestle_status_t cut(pestle_context_t* context) {
+static pestle_status_t cut(pestle_context_t* context, void* user) {
+  (void)user;
   PESTLE_TRY(get(context, "a", NULL));
   PESTLE_TRY(get(context, "b", NULL));
   return pestle_cache_prune(context, BYTES + 2000, NULL);
@@ -314,10 +288,10 @@ static pestle_status_t cut(pestle_context_t* context) {
 
 static void test_cache_without_memory(void** state) {
   (void)state;
-  fail_each(folder, store, 10);
-  fail_each(folder, find, 3);
-  fail_each(folder, look, 10);
-  fail_each(folder, cut, 5);
+  fixture_fail_each(folder, false, 10, store, NULL);
+  fixture_fail_each(folder, false, 3, find, NULL);
+  fixture_fail_each(folder, false, 10, look, NULL);
+  fixture_fail_each(folder, false, 5, cut, NULL);
 }
 
 static int warnings, not_kept;
@@ -566,30 +540,20 @@ static void test_other_files(void** state) {
 }
 
 // Whether a folder under an entry's name is empty takes memory to say.
+static pestle_status_t look_at_folder(pestle_context_t* context, void* user) {
+  (void)user;
+  pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+  pestle_status_t status = pestle_cache_stats(context, &stats);
+  assert_int_equal(stats.disk_entries, !status);
+  return status;
+}
+
 static void test_folder_without_memory(void** state) {
   (void)state;
   char name[160];
   snprintf(name, sizeof(name), "%s/" HASH, folder);
   assert_int_equal(mkdir(name, 0700), 0);
-  for (size_t k = 1;; ++k) {
-    pestle_test_allocator_t memory;
-    pestle_test_allocator_init(&memory, 0);
-    pestle_context_options_t options = fixture_options();
-    options.allocator = pestle_test_allocator(&memory);
-    options.cache_dir = folder;
-    pestle_context_t* context = fixture_context(&options);
-    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
-    pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
-    pestle_status_t status = pestle_cache_stats(context, &stats);
-    bool failed = pestle_test_allocator_failed(&memory);
-    if (failed) assert_code(status, OUT_OF_MEMORY);
-    if (!failed) assert_ok(status);
-    assert_int_equal(stats.disk_entries, !failed);
-    atomic_store(&memory.fail_at, 0);
-    pestle_context_release(context);
-    pestle_test_allocator_check(&memory);
-    if (!failed) break;
-  }
+  fixture_fail_each(folder, true, 1, look_at_folder, NULL);
 }
 
 // An entry of another format, sound otherwise, is made anew.
