@@ -38,7 +38,10 @@ pestle_value_t* pestle_onnx_fail(pestle_onnx_call_t* call,
   va_start(args, format);
   vsnprintf(what, sizeof(what), format, args);
   va_end(args);
-  pestle_onnx_describe(call->node, call->opset, where, sizeof(where));
+  // As the model has it: a part of another op has an opset of its own.
+  pestle_onnx_describe(
+      call->node, pestle_onnx_opset(call->import->model, call->node->domain),
+      where, sizeof(where));
   call->f.status =
       pestle_status_make(code, __FILE__, __LINE__, "%s: %s", where, what);
   return NULL;
@@ -66,19 +69,11 @@ bool pestle_onnx_keep(pestle_onnx_call_t* call, pestle_status_t status) {
 
 // --- Attributes ---
 
-static bool is_listed(const char* names, pestle_str_t name) {
-  pestle_str_t rest = pestle_str(names), one;
-  while (pestle_str_split(rest, ' ', &one, &rest)) {
-    if (pestle_str_equal(one, name)) return true;
-  }
-  return pestle_str_equal(one, name);
-}
-
 bool pestle_onnx_takes(pestle_onnx_call_t* call, const char* names) {
   const pestle_onnx_node_t* node = call->node;
   for (uint32_t i = 0; i < node->attr_count; ++i) {
     // Those that begin with __ are a tool's own.
-    if (is_listed(names, node->attrs[i].name) ||
+    if (pestle_str_is_one_of(node->attrs[i].name, names) ||
         pestle_str_starts_with(node->attrs[i].name, pestle_str("__")))
       continue;
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,

@@ -73,8 +73,9 @@ bool pestle_onnx_import_part(pestle_onnx_call_t* call,
                         ? part->attrs[i]
                         : call->node->attrs[i - part->attr_count];
   }
+  bool named = node.output_count && call->node->outputs[0].size;
   for (size_t i = 0; i < count; ++i) {
-    node.outputs[i] = pestle_str("result");
+    node.outputs[i] = named ? call->node->outputs[0] : pestle_str("result");
     outputs[i] = NULL;
   }
   node.attr_count = (uint32_t)attrs;

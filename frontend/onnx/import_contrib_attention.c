@@ -614,6 +614,13 @@ void pestle_onnx_import_contrib_rotary(pestle_onnx_call_t* call) {
   if (rank_of(at) < 2) {
     const int64_t one[2] = {1, 1};
     at = pestle_f_reshape(&call->f, at, 2, one);
+    bool told = pestle_onnx_real_size(call->import, y, ROWS) || rows < 1;
+    pestle_value_t* last = pestle_onnx_binary_f(call, PESTLE_OP_ADD, at,
+                                                told ? 0 : (double)(rows - 1));
+    int64_t most = pestle_onnx_dim(cosine, 0);
+    if (!pestle_onnx_check_indices(call, at, most) ||
+        !pestle_onnx_check_indices(call, last, most))
+      return;
     at = positions_from(call, at, batch, rows);
   }
   y = rotate(call, y, cosine, sine, at,

@@ -179,6 +179,15 @@ static void refuses_rows(void** state) {
       {"ms:RotaryEmbedding 1 is_packed_batching=1 | f32[1,4,16] i64[1] "
        "!f32[17,4] !f32[17,4] | o",
        "attribute 'is_packed_batching' is 1, only 0 is supported: batches"},
+      {"ms:RotaryEmbedding 1 | f32[1,2,4,6] !i64[1]=14 !f32[17,3] !f32[17,3] | "
+       "o",
+       "com.microsoft::RotaryEmbedding, opset 1): it takes place 17 of 17"},
+      {"ms:RotaryEmbedding 1 | f32[1,2,4,6] !i64[1]=-1 !f32[17,3] !f32[17,3] | "
+       "o",
+       "it takes place -1 of 17"},
+      {"ms:RotaryEmbedding 1 rotary_embedding_dim=8 | f32[1,2,4,6] i64[1] "
+       "!f32[17,4] !f32[17,4] | o",
+       "com.microsoft::RotaryEmbedding, opset 1): 8 elements of the 6 of a"},
       {"ms:RotaryEmbedding 1 | f32[1,2,4,6] i64[1] !f32[17,0] !f32[17,0] | o",
        "it turns [batch, rows, columns] or [batch, heads, rows, columns]"},
       {"ms:RotaryEmbedding 1 | f32[1,4,6] i64[1] !f32[17,0] !f32[17,0] | o",
