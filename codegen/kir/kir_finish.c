@@ -19,7 +19,7 @@ typedef struct finish_t {
 } finish_t;
 
 static char class_of(const pestle_kir_inst_t* inst) {
-  return pestle_kir_op_info(inst->op).klass;
+  return pestle_kir_info(inst->op).klass;
 }
 
 // --- Constant branches ---
@@ -80,7 +80,7 @@ static bool equal_inst(const pestle_kir_inst_t* a, const pestle_kir_inst_t* b) {
 }
 
 static void remap(const finish_t* f, pestle_kir_inst_t* inst) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (!pestle_kir_is_value(letters[a]) || inst->arg[a] == PESTLE_KIR_NONE)
       continue;
@@ -139,7 +139,7 @@ static void merge_equal(finish_t* f) {
 // --- Dead code ---
 
 static void mark_operands(finish_t* f, const pestle_kir_inst_t* inst) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (pestle_kir_is_value(letters[a]) && inst->arg[a] < f->count) {
       f->live[inst->arg[a]] = 2;
@@ -219,7 +219,7 @@ static void compact(finish_t* f) {
   for (uint32_t i = 0; i < f->count; ++i) {
     if (!f->live[i]) continue;
     pestle_kir_inst_t moved = inst[i];
-    const char* letters = pestle_kir_op_info(moved.op).operands;
+    const char* letters = pestle_kir_info(moved.op).operands;
     for (int a = 0; letters[a]; ++a) {
       if (pestle_kir_is_value(letters[a]) && moved.arg[a] < f->count) {
         moved.arg[a] = f->same[moved.arg[a]];

@@ -9,6 +9,10 @@
 #define IDEM PESTLE_OP_FLAG_IDEM
 #define TRANS PESTLE_OP_FLAG_TRANS
 
+pestle_kir_op_info_t pestle_kir_info(unsigned op) {
+  return pestle_kir_op_info(op);
+}
+
 const pestle_kir_row_t* pestle_kir_row(pestle_op_t op) {
   static const pestle_kir_row_t rows[PESTLE_SCALAR_COUNT] = {
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, FLAGS, ...) \

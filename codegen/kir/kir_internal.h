@@ -16,6 +16,9 @@ typedef struct pestle_kir_row_t {
 
 const pestle_kir_row_t* pestle_kir_row(pestle_op_t op);
 
+// pestle_kir_op_info(), which is 2.5 KB of code where it is used, once for all.
+pestle_kir_op_info_t pestle_kir_info(unsigned op);
+
 // Whether |op|, a KIR op code, is a row of scalar.def, and which.
 static inline bool pestle_kir_is_scalar(unsigned op, pestle_op_t* out_op) {
   if (op < PESTLE_KIR_SCALAR_BASE) return false;

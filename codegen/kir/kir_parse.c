@@ -254,7 +254,7 @@ static pestle_status_t parse_reduce(parse_t* p, pestle_kir_inst_t* inst) {
   pestle_str_t name = pestle_lex_word(&p->s);
   for (unsigned op = 0; op < PESTLE_SCALAR_COUNT; ++op) {
     unsigned code = pestle_kir_code((pestle_op_t)op);
-    if (!pestle_str_equal_c(name, pestle_kir_op_info(code).mnemonic)) continue;
+    if (!pestle_str_equal_c(name, pestle_kir_info(code).mnemonic)) continue;
     inst->arg[1] = op;
     return NULL;
   }
@@ -290,7 +290,7 @@ static pestle_status_t parse_plain(parse_t* p, const char* letters,
 }
 
 static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   if (inst->op == PESTLE_KIR_FOR) return parse_for(p, inst);
   if (inst->op == PESTLE_KIR_REDUCE) return parse_reduce(p, inst);
   if (inst->op == PESTLE_KIR_SG_REDUCE) return parse_sg_reduce(p, inst);
@@ -313,7 +313,7 @@ static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
 static pestle_status_t find_op(parse_t* p, uint16_t* out_op) {
   pestle_str_t name = pestle_lex_word(&p->s);
   for (unsigned op = 1; op < PESTLE_KIR_OP_LIMIT; ++op) {
-    const char* mnemonic = pestle_kir_op_info(op).mnemonic;
+    const char* mnemonic = pestle_kir_info(op).mnemonic;
     if (!mnemonic || !pestle_str_equal_c(name, mnemonic)) continue;
     *out_op = (uint16_t)op;
     return NULL;

@@ -158,7 +158,7 @@ static void print_plain(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
 
 static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
                            pestle_strbuf_t* out) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   if (*letters || inst->op == PESTLE_KIR_CONST) {
     pestle_strbuf_append_char(out, ' ');
   }
@@ -174,7 +174,7 @@ static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
              inst->op == PESTLE_KIR_SG_REDUCE) {
     unsigned row = pestle_kir_code((pestle_op_t)inst->arg[1]);
     const char* name = inst->arg[1] < (uint32_t)PESTLE_SCALAR_COUNT
-                           ? pestle_kir_op_info(row).mnemonic
+                           ? pestle_kir_info(row).mnemonic
                            : "?";
     print_value(inst->arg[0], out);
     pestle_strbuf_appendf(out, ", %s", name);
@@ -201,7 +201,7 @@ static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
 void pestle_kir_print_inst(const pestle_kir_t* k, uint32_t id,
                            pestle_strbuf_t* out) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
-  const char* mnemonic = pestle_kir_op_info(inst->op).mnemonic;
+  const char* mnemonic = pestle_kir_info(inst->op).mnemonic;
   if (inst->op == PESTLE_KIR_END) {
     pestle_strbuf_append_char(out, '}');
     return;
@@ -264,7 +264,7 @@ pestle_status_t pestle_kir_print(const pestle_kir_t* kernel,
   print_header(kernel, out);
   size_t depth = 1;
   for (uint32_t i = 0; i < kernel->inst_count; ++i) {
-    char klass = pestle_kir_op_info(pestle_kir_inst(kernel, i)->op).klass;
+    char klass = pestle_kir_info(pestle_kir_inst(kernel, i)->op).klass;
     if ((klass == 'E' || klass == 'L') && depth) --depth;
     pestle_strbuf_append_fill(out, ' ', 2 * depth);
     pestle_kir_print_inst(kernel, i, out);

@@ -280,7 +280,7 @@ static fact_t transfer(pestle_kir_ranges_t* r, uint32_t id) {
 // Whether a value is constant once unrolled: loops say it themselves.
 static bool is_fixed(const pestle_kir_ranges_t* r, uint32_t id, bool own) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_kir_info(inst->op);
   if (inst->op == PESTLE_KIR_FOR) return own;
   if (info.klass != 'P' || inst->op == PESTLE_KIR_PARAM) return false;
   for (int a = 0; info.operands[a]; ++a) {

@@ -51,7 +51,7 @@ void pestle_kir_find_scalars(const pestle_kir_builder_t* k,
   }
   // From the last on: what a splat is for is known before what it is of.
   for (size_t i = k->inst.size; i-- > 0;) {
-    const char* letters = pestle_kir_op_info(inst[i].op).operands;
+    const char* letters = pestle_kir_info(inst[i].op).operands;
     bool is_splat = inst[i].op == PESTLE_KIR_SPLAT;
     for (int a = 0; letters[a]; ++a) {
       uint32_t x = inst[i].arg[a];
@@ -110,7 +110,7 @@ static pestle_status_t copy_code(const pestle_kir_builder_t* k,
       moved[i] = load_scalar(out, buffer, slot[i], &inst);
       continue;
     }
-    const char* letters = pestle_kir_op_info(inst.op).operands;
+    const char* letters = pestle_kir_info(inst.op).operands;
     for (int a = 0; letters[a]; ++a) {
       if (pestle_kir_is_value(letters[a]) && inst.arg[a] < k->inst.size)
         inst.arg[a] = moved[inst.arg[a]];

@@ -87,7 +87,7 @@ static pestle_status_t check_value(const verify_t* v, uint32_t arg, int slot) {
 
 static pestle_status_t check_operands(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (letters[a] == 'b' && inst->arg[a] >= v->k->buffer_count) {
       return broken(v, "there is no buffer %u", inst->arg[a]);
@@ -746,7 +746,7 @@ static pestle_status_t check_grid_wait(verify_t* v) {
 }
 
 static bool touches_memory(const verify_t* v, const pestle_kir_inst_t* inst) {
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_kir_info(inst->op);
   if (inst->op == PESTLE_KIR_PREFETCH) return false;
   // Who puts such a read before a wait knows that no kernel in front writes there.
   bool copies = inst->op == PESTLE_KIR_COPY_ASYNC;
@@ -808,7 +808,7 @@ static varies_t lanes_vary(const verify_t* v, const pestle_kir_inst_t* inst) {
 // memory.
 static varies_t varies(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   pestle_op_t op;
   if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) {
     return lanes_vary(v, inst);
@@ -1031,7 +1031,7 @@ static pestle_status_t check_place(verify_t* v, char klass) {
 
 static pestle_status_t check_inst(verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_kir_info(inst->op);
   pestle_op_t op;
   if (!info.mnemonic) return broken(v, "there is no op %u", inst->op);
   if (inst->lanes < 1 || inst->lanes > PESTLE_KIR_MAX_LANES) {

@@ -39,7 +39,7 @@ static PESTLE_PRINTF(2, 3) pestle_status_t
   return PESTLE_ERROR(
       INTERNAL, "kernel %s, instruction %u, `%s`: %s",
       pestle_kir_string(t->k, t->k->name), t->id,
-      pestle_kir_op_info(pestle_kir_inst(t->k, t->id)->op).mnemonic, rule);
+      pestle_kir_info(pestle_kir_inst(t->k, t->id)->op).mnemonic, rule);
 }
 
 static const pestle_kir_inst_t* inst_of(const tiles_t* t, uint32_t id) {
@@ -203,7 +203,7 @@ static bool same_ref(const tiles_t* t, uint32_t a, uint32_t b) {
 // Whether groups of a cluster may differ in |id|.
 static bool is_of_rank(const tiles_t* t, uint32_t id, int depth) {
   const pestle_kir_inst_t* x = inst_of(t, id);
-  const char* letters = pestle_kir_op_info(x->op).operands;
+  const char* letters = pestle_kir_info(x->op).operands;
   if (depth > MOST_DEPTH) return true;
   if (x->op == PESTLE_KIR_FOR && x->arg[3] == PESTLE_KIR_CLUSTER) return true;
   for (int a = 0; letters[a]; ++a) {

@@ -25,7 +25,7 @@ pestle_dtype_t pestle_rewrite_dtype(const pestle_kir_t* k,
 
 bool pestle_rewrite_legal(const pestle_rewrite_t* r,
                           const pestle_kir_inst_t* inst) {
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_kir_info(inst->op);
   pestle_dtype_t dtype = pestle_rewrite_dtype(r->from, inst);
   if (pestle_approx_is_row(r, inst)) return true;
   // What has no dtype is part of every target.
@@ -48,7 +48,7 @@ bool pestle_rewrite_legal(const pestle_rewrite_t* r,
 
 pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
                                            const pestle_kir_inst_t* inst) {
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_kir_info(inst->op);
   pestle_dtype_t dtype = pestle_rewrite_dtype(r->from, inst);
   // Without memory, operands have no types to go by.
   if (r->to && r->to->failed) return PESTLE_OOM();
@@ -65,7 +65,7 @@ static bool count_uses(pestle_rewrite_t* r) {
   memset(r->uses.data, 0, r->uses.size * sizeof(r->uses.data[0]));
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
-    const char* letters = pestle_kir_op_info(inst->op).operands;
+    const char* letters = pestle_kir_info(inst->op).operands;
     for (int a = 0; letters[a]; ++a) {
       bool value = pestle_kir_is_value(letters[a]);
       if (value && inst->arg[a] < r->uses.size) ++r->uses.data[inst->arg[a]];
@@ -96,7 +96,7 @@ bool pestle_rewrite_constant(const pestle_kir_t* k, pestle_kir_id_t id,
 pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
                                         const pestle_kir_inst_t* inst) {
   pestle_kir_inst_t copy = *inst;
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (!pestle_kir_is_value(letters[a])) continue;
     if (copy.arg[a] < r->from->inst_count) {
@@ -108,7 +108,7 @@ pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
 
 static pestle_kir_id_t put_scalar(pestle_rewrite_t* r, pestle_op_t op,
                                   const pestle_kir_inst_t* inst) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   uint32_t b = letters[1] ? inst->arg[1] : PESTLE_KIR_NONE;
   uint32_t c = letters[1] && letters[2] ? inst->arg[2] : PESTLE_KIR_NONE;
   r->to->facts = inst->facts;

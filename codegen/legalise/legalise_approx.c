@@ -62,7 +62,7 @@ static unsigned allowed(const flow_t* f, uint32_t id,
 
 static void visit(flow_t* f, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(f->r->from, id);
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   unsigned level = allowed(f, id, inst);
   for (int a = 0; letters[a]; ++a) {
     uint32_t arg = inst->arg[a];

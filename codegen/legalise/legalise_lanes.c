@@ -151,7 +151,7 @@ static void split_lane(pestle_rewrite_t* r, uint32_t id) {
 // Elementwise: part by part.
 static void split_plain(pestle_rewrite_t* r, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, id);
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (unsigned p = 0; p < parts_of(r, inst->lanes); ++p) {
     pestle_kir_inst_t copy = *inst;
     copy.lanes = (uint8_t)part_lanes(r, inst->lanes);

@@ -105,7 +105,7 @@ static vm_t words(const pestle_rewrite_t* r, unsigned lanes) {
 static pestle_kir_inst_t mapped(const pestle_rewrite_t* r,
                                 const pestle_kir_inst_t* inst, int which) {
   pestle_kir_inst_t copy = *inst;
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (!pestle_kir_is_value(letters[a])) continue;
     if (inst->arg[a] >= r->from->inst_count) continue;
@@ -398,7 +398,7 @@ static void rewrite_prefetch(pestle_rewrite_t* r, uint32_t id) {
 
 static bool takes_wide(const pestle_rewrite_t* r,
                        const pestle_kir_inst_t* inst) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_kir_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
     if (letters[a] == 'b' && touches_wide(r, inst)) return true;
     if (pestle_kir_is_value(letters[a]) && inst->arg[a] < r->from->inst_count &&

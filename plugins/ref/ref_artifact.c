@@ -149,7 +149,7 @@ pestle_status_t pestle_ref_plugin_open(const pestle_host_t* host,
 
 static int list_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
                          char* line, size_t room) {
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_ref_plugin_op_info(inst->op).operands;
   int used = 0;
   for (int a = 0; letters[a] && (size_t)used < room; ++a) {
     char* at = line + used;
@@ -171,7 +171,7 @@ static int list_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
 static size_t list_line(const pestle_kir_t* k, uint32_t id, char* line,
                         size_t room) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_ref_plugin_op_info(inst->op);
   int used =
       snprintf(line, room, "%4u  %s", id, info.mnemonic ? info.mnemonic : "?");
   used += list_operands(k, inst, line + used, room - (size_t)used);

@@ -11,12 +11,16 @@ typedef struct check_t {
   uint32_t id;
 } check_t;
 
+pestle_kir_op_info_t pestle_ref_plugin_op_info(unsigned op) {
+  return pestle_kir_op_info(op);
+}
+
 static const pestle_kir_inst_t* inst_of(const check_t* c, uint32_t id) {
   return pestle_kir_inst(c->k, id);
 }
 
 static pestle_status_t bad(const check_t* c, const char* what) {
-  const char* name = pestle_kir_op_info(inst_of(c, c->id)->op).mnemonic;
+  const char* name = pestle_ref_plugin_op_info(inst_of(c, c->id)->op).mnemonic;
   return REF_ERROR(c->host, MALFORMED, "ref: instruction %u (%s): %s", c->id,
                    name ? name : "?", what);
 }
@@ -419,7 +423,7 @@ static pestle_status_t check_row(const check_t* c) {
 
 static pestle_status_t check_inst(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
-  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  pestle_kir_op_info_t info = pestle_ref_plugin_op_info(inst->op);
   if (!info.mnemonic) return bad(c, "an op that this build does not know");
   if (inst->lanes < 1 || inst->lanes > PESTLE_KIR_MAX_LANES) {
     return bad(c, "no such number of lanes");

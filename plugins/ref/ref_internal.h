@@ -37,6 +37,9 @@ static inline unsigned pestle_ref_plugin_slot(unsigned dtype) {
   return pestle_ref_plugin_class(dtype) == REF_F32 ? 4 : 8;
 }
 
+// pestle_kir_op_info(), which is 2.5 KB of code where it is used, once for all.
+pestle_kir_op_info_t pestle_ref_plugin_op_info(unsigned op);
+
 // --- Kernels on slots ---
 
 // out[i] = op(a[i], b[i], c[i]) for |count| lanes of a class. |arg|: the width

@@ -175,7 +175,7 @@ static void take_value(const decode_t* d, uint32_t id, ref_step_t* step) {
 static void add_scalar(decode_t* d, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
   pestle_op_t op = (pestle_op_t)(inst->op - PESTLE_KIR_SCALAR_BASE);
-  const char* letters = pestle_kir_op_info(inst->op).operands;
+  const char* letters = pestle_ref_plugin_op_info(inst->op).operands;
   ref_step_t* step = add_step(d, REF_STEP_VALUE);
   unsigned type = inst->type;
   take_value(d, id, step);
