@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "ir/collective.h"
 #include "ir/custom_op.h"
 #include "ir/sharding.h"
 
@@ -22,6 +23,7 @@ typedef struct names_t {
   pestle_map_t seen;  // calls
   pestle_strbuf_t missing;
   pestle_strbuf_t* key;
+  bool spread;  // the pass `partition` divides the module
   PESTLE_VEC(used_op_t) ops;
   uint64_t rest;
 } names_t;
@@ -133,7 +135,7 @@ static used_op_t* find_use(names_t* n, const pestle_custom_op_t* op) {
 
 static pestle_status_t note_op(names_t* n, const pestle_node_t* node) {
   const char* name = PESTLE_NODE_STR(node, name);
-  if (pestle_is_mark(node)) return NULL;  // the pass `partition` takes it
+  if (n->spread && pestle_is_mark(node)) return NULL;  // that pass takes it
   const pestle_custom_op_t* op = pestle_context_find_op(n->context, name);
   if (!op && !node->region_count) {
     return pestle_node_error(
@@ -263,6 +265,8 @@ pestle_status_t pestle_custom_calls_key(const pestle_context_t* context,
                                         pestle_strbuf_t* key) {
   pestle_allocator_t allocator = pestle_context_allocator(context);
   names_t n = {.context = context, .caps = caps, .key = key};
+  n.spread = pestle_module_world(module).partitions > 1 &&
+             pestle_module_has_mesh(module);
   pestle_map_init(allocator, &n.seen);
   pestle_strbuf_init(allocator, &n.missing);
   pestle_vec_init(&n.ops, allocator);

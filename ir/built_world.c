@@ -32,11 +32,12 @@ static bool is_alone_in_world(const pestle_built_t* b) {
   return world.replicas == 1 && world.partitions == 1;
 }
 
-// In a larger world a value that is to lie as it says.
+// Where values lie in parts, one that is to lie as it says. Replicas have all of it.
 void pestle_built_wish(pestle_built_t* b) {
   const pestle_generic_value_t* sharding = pestle_built_attr(b, "sharding");
   keep(b);
-  if (b->f.status || is_alone_in_world(b) || !sharding) return;
+  pestle_world_shape_t world = pestle_module_world(b->f.builder.module);
+  if (b->f.status || world.partitions == 1 || !sharding) return;
   b->f.status = pestle_mark_wish(&b->f.builder, b->results[0], sharding->whole,
                                  &b->results[0]);
 }

@@ -76,6 +76,26 @@ BAD = [
     ("data=2", ["--shard", "x=data,data"], "the axis 'data' is there twice"),
     ("data=2", ["--shard", "x"], "is no rule"),
 ]
+# Of one process, or of two that each have all: what says where values lie says nothing.
+WISHES = [
+    ("module @m attributes {mhlo.num_replicas = 2 : i32} {\nsdy.mesh @m = <[\"x\"=1]>",
+     "sdy.sharding_constraint %x <@m, [{\"x\"}]>", 0, ""),
+    ("module @m {\nsdy.mesh @m = <[\"x\"=1]>",
+     "sdy.sharding_constraint %x <@m, [{\"x\"}]>", 0, ""),
+    ("module @m {", "stablehlo.custom_call @pestle.sharding(%x) {api_version = 4 : i32, "
+     "backend_config = {at = #sdy.sharding<@m, [{}]>}, pestle.version = 0 : i64}", 3,
+     "'pestle.sharding' has no body"),
+]
+
+
+def wishes_without_parts(path):
+    for head, op, code, why in WISHES:
+        types = ": (tensor<8xf32>) -> tensor<8xf32>" if "call" in op else ": tensor<8xf32>"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"{head}\nfunc.func public @main(%x: tensor<8xf32>) -> tensor<8xf32> {{\n"
+                    f"%0 = {op} {types}\nreturn %0 : tensor<8xf32>\n}}\n}}\n")
+        r = call("compile", path, "-o", path + ".plan")
+        assert r.returncode == code and why in r.stderr, (op, r.returncode, r.stderr)
 
 
 def call(*arguments):
@@ -143,6 +163,7 @@ def main():
             assert why in r.stderr, (mesh, rules, r.stderr)
         r = run(model, *INPUTS, "--shard", "x=data,-")
         assert r.returncode == 2 and "there is no --mesh" in r.stderr, r.stderr
+        wishes_without_parts(os.path.join(folder, "wish.mlir"))
     print("models in parts agree")
 
 
