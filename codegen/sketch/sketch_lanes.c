@@ -600,13 +600,15 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
   if (longest < LEAST_REDUCE || k->caps->max_group_lanes < 2) return false;
   bool few = count_results(k, row) < k->cores * PESTLE_GPU_THREADS_PER_UNIT;
   // A product's operands are contiguous along one axis each: results side by
-  // side read one of them together, and the other one once.
+  // side read one of them together, and the other one once. A square's are the same.
   uint32_t reductions = 0;
   bool product = false;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
     ++reductions;
-    product = pestle_sketch_is_product(pestle_sketch_stage(k, s));
+    product = pestle_sketch_is_product(f) &&
+              f->values[0]->args[0] != f->values[0]->args[1];
   }
   if (reductions == 1 && product)
     return few && longest >= PESTLE_GPU_LONG_REDUCE;
