@@ -21,6 +21,9 @@
 // and). Narrow floats are
 // kept in f32 throughout.
 //
+// On targets of lanes the window is a group of its own instead, which is one kernel:
+// lanes go along the axis together (codegen/direct/direct_running.c).
+//
 // Under PESTLE_NUMERICS_STRICT float sums and products keep the order of their
 // terms: a loop over blocks, each of which begins with what the one before it
 // ended with, and is replaced by its running reduction. From the end they stay as
@@ -40,13 +43,7 @@ enum {
   // 1.4 times as long; a row of 128 takes two thirds of what its window does.
   LOOP_BLOCK = 32,
   LEAST_LOOP_WINDOW = 128,
-  // On targets of lanes each level is two kernels: so much work, in elements that windows
-  // read, takes about as long as a launch, and windows of a group's neighbours share loads.
-  LAUNCH_WORK = 16 << 20,
-  LEAST_LANE_WINDOW = 64,
-  MOST_LANE_WINDOW = 512,
-  MOST_LANE_BLOCK = 64,
-  COPY_WORK = 32,  // of an element that is copied to fill the last block
+  LEAST_LANES = 32,
 };
 
 // Of result i along |dim|: the reduction of elements [0, i] of x, or [i, end) when
@@ -55,7 +52,7 @@ typedef struct scan_t {
   pestle_value_t *x, *init;
   pestle_op_t op;
   int32_t dim;
-  bool reverse, ordered, lanes;
+  bool reverse, ordered, whole;
   int64_t low, high;
   int64_t block;
   // Of begin(): the identity, and the results' type with the dims on
@@ -90,22 +87,6 @@ static int32_t find_dim(const pestle_node_t* node) {
   return dim;
 }
 
-// Elements of a block where lanes run side by side, so that few levels do little work:
-// windows of blocks, windows over blocks, and copies where blocks do not fill the axis.
-static int64_t lane_block(int64_t all, int64_t length) {
-  int64_t best = BLOCK;
-  double least = 0;
-  for (int64_t b = BLOCK; b <= MOST_LANE_BLOCK; ++b) {
-    double blocks = (double)((length + b - 1) / b);
-    double work = (double)all * (double)(b + (length % b ? COPY_WORK : 0)) +
-                  (double)(all / length) * blocks * blocks;
-    if (b > BLOCK && work >= least) continue;
-    best = b;
-    least = work;
-  }
-  return best;
-}
-
 // Result i reduces the elements [i - low, i - low + window) that there are.
 static bool read_range(const pestle_node_t* node, scan_t* out) {
   int64_t window = PESTLE_NODE_I64S(node, window_dimensions).data[out->dim];
@@ -114,14 +95,6 @@ static bool read_range(const pestle_node_t* node, scan_t* out) {
   int64_t results = node->results[0].type->dims[out->dim];
   int64_t least = out->ordered ? LEAST_LOOP_WINDOW : LEAST_WINDOW;
   if (window < least || results < least) return false;
-  if (out->lanes && !out->ordered) {
-    int64_t all = pestle_type_count(node->results[0].type);
-    if (window <= LEAST_LANE_WINDOW ||
-        (window <= MOST_LANE_WINDOW && all * window <= LAUNCH_WORK)) {
-      return false;
-    }
-    out->block = lane_block(all, results);
-  }
   if (results - 1 <= low && window - 1 <= low) {
     out->reverse = false;
     out->low = low - (window - 1);
@@ -158,8 +131,12 @@ static bool may_repeat(pestle_op_t op, const pestle_value_t* init) {
 static bool read_order(const pestle_pass_context_t* ctx, scan_t* out) {
   pestle_dtype_t dtype = out->x->type->dtype;
   out->ordered = !pestle_pass_may_regroup(ctx->options, out->op, dtype);
-  out->block = out->ordered ? LOOP_BLOCK : BLOCK;
-  out->lanes = ctx->caps && ctx->caps->flags & PESTLE_TARGET_LANES;
+  out->whole = !out->ordered && ctx->caps &&
+               ctx->caps->flags & PESTLE_TARGET_LANES &&
+               ctx->caps->max_group_lanes >= LEAST_LANES &&
+               pestle_dtype_is(dtype, PESTLE_KIND_REAL) &&
+               pestle_dtype_info(dtype)->bits >= 8;
+  out->block = out->ordered ? LOOP_BLOCK : out->whole ? 1 : BLOCK;
   return !pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
 }
 
@@ -222,7 +199,7 @@ static pestle_value_t* begin(pestle_formula_t* f, scan_t* s,
   s->dim = s->dim > 0;
   pestle_value_t* x = pestle_f_reshape_to(f, s->x, &from);
   x = pad(f, x, s->dim, s->low, s->high, s->init);
-  bool narrow = pestle_dtype_is(from.dtype, PESTLE_KIND_FLOAT) &&
+  bool narrow = !s->whole && pestle_dtype_is(from.dtype, PESTLE_KIND_FLOAT) &&
                 pestle_dtype_size(from.dtype) < pestle_dtype_size(PESTLE_F32);
   pestle_dtype_t wide = narrow ? PESTLE_F32 : from.dtype;
   x = pestle_f_convert(f, x, wide);
@@ -374,12 +351,16 @@ static pestle_value_t* make_loop(pestle_formula_t* f, const scan_t* s) {
 
 // --- The pass ---
 
-static pestle_status_t split_scan(scan_t* s, pestle_node_t* node) {
+static pestle_status_t split_scan(const pestle_pass_context_t* ctx, scan_t* s,
+                                  pestle_node_t* node) {
   pestle_formula_t f = pestle_formula_before(node);
   s->x = begin(&f, s, node);
   PESTLE_TRY(f.status);
-  pestle_value_t* x = s->ordered ? make_loop(&f, s) : make_levels(&f, s);
-  return finish(&f, s, x, node);
+  pestle_value_t* x = s->whole ? make_window(&f, s, s->x, s->init, s->dim, 0)
+                      : s->ordered ? make_loop(&f, s)
+                                   : make_levels(&f, s);
+  PESTLE_TRY(finish(&f, s, x, node));
+  return s->whole ? pestle_pass_wrap(ctx, x->node, "running") : NULL;
 }
 
 typedef struct split_t {
@@ -391,13 +372,15 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
                                    pestle_block_t* block) {
   split_t* split = user;
   (void)module;
+  const pestle_node_t* owner = block->region->owner;
+  if (owner && owner->op == PESTLE_OP_FUSION) return NULL;  // it is done
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     scan_t s;
     next = n->next;
     if (!read_scan(split->ctx, n, &s)) continue;
-    // What it becomes begins behind this, and holds a window to split.
+    // What it becomes begins behind this, and may hold a window to split.
     pestle_node_t* before = n->prev;
-    PESTLE_TRY(split_scan(&s, n));
+    PESTLE_TRY(split_scan(split->ctx, &s, n));
     next = before ? before->next : block->first;
     split->changed = true;
   }

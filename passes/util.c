@@ -56,6 +56,51 @@ pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
   return NULL;
 }
 
+// The region of a group of |node| alone, which takes its operands.
+static pestle_status_t copy_inside(pestle_copier_t* copier,
+                                   const pestle_node_t* node,
+                                   pestle_value_t** results) {
+  pestle_builder_t* inside = &copier->builder;
+  pestle_node_t* copy;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_value_t *operand = pestle_node_operand(node, i), *argument;
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operand->type, &argument));
+    PESTLE_TRY(pestle_copier_set(copier, operand, argument));
+  }
+  PESTLE_TRY(pestle_copier_node(copier, node, &copy));
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_node_set_operand(copy, i, pestle_block_argument(inside->block, i));
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    results[i] = &copy->results[i];
+  return pestle_op_return(inside, results, node->result_count, NULL);
+}
+
+pestle_status_t pestle_pass_wrap(const pestle_pass_context_t* ctx,
+                                 pestle_node_t* node, const char* label) {
+  pestle_builder_t before = pestle_builder_before(node);
+  pestle_builder_t inside = {.module = before.module, .loc = node->loc};
+  pestle_region_t* region;
+  pestle_value_t** values =
+      PESTLE_ARENA_ARRAY(ctx->scratch, pestle_value_t*,
+                         node->operand_count + node->result_count + 1);
+  if (!values) return PESTLE_OOM();
+  PESTLE_TRY(
+      pestle_region_create(before.module, NULL, 0, &region, &inside.block));
+  pestle_copier_t copier;
+  pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
+  pestle_status_t status = copy_inside(&copier, node, values);
+  pestle_copier_deinit(&copier);
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    values[i] = pestle_node_operand(node, i);
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  return pestle_pass_replace_by_group(&before, node, label, values, region);
+}
+
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;

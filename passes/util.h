@@ -41,6 +41,9 @@ pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
                                              const char* label,
                                              pestle_value_t* const* operands,
                                              pestle_region_t* region);
+// The same of |node| alone: the region is a copy of it, and takes its operands.
+pestle_status_t pestle_pass_wrap(const pestle_pass_context_t* ctx,
+                                 pestle_node_t* node, const char* label);
 
 // Whether the target has a kernel for |node|, a composite, as a whole (whole_composites.c).
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,

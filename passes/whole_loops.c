@@ -88,51 +88,6 @@ static bool is_by_rows(const pestle_pass_context_t* ctx,
          node->operand_count + node->result_count <= MOST_ARGUMENTS;
 }
 
-// The region of a group of |scan| alone, which takes its operands.
-static pestle_status_t copy_inside(pestle_copier_t* copier,
-                                   const pestle_node_t* scan,
-                                   pestle_value_t** results) {
-  pestle_builder_t* inside = &copier->builder;
-  pestle_node_t* copy;
-  for (uint32_t i = 0; i < scan->operand_count; ++i) {
-    pestle_value_t *operand = pestle_node_operand(scan, i), *argument;
-    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
-                                         operand->type, &argument));
-    PESTLE_TRY(pestle_copier_set(copier, operand, argument));
-  }
-  PESTLE_TRY(pestle_copier_node(copier, scan, &copy));
-  for (uint32_t i = 0; i < scan->operand_count; ++i) {
-    pestle_node_set_operand(copy, i, pestle_block_argument(inside->block, i));
-  }
-  for (uint32_t i = 0; i < scan->result_count; ++i)
-    results[i] = &copy->results[i];
-  return pestle_op_return(inside, results, scan->result_count, NULL);
-}
-
-static pestle_status_t wrap(const pestle_pass_context_t* ctx,
-                            pestle_node_t* scan) {
-  pestle_builder_t before = pestle_builder_before(scan);
-  pestle_builder_t inside = {.module = before.module, .loc = scan->loc};
-  pestle_region_t* region;
-  pestle_value_t** values =
-      PESTLE_ARENA_ARRAY(ctx->scratch, pestle_value_t*,
-                         scan->operand_count + scan->result_count + 1);
-  if (!values) return PESTLE_OOM();
-  PESTLE_TRY(
-      pestle_region_create(before.module, NULL, 0, &region, &inside.block));
-  pestle_copier_t copier;
-  pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
-  pestle_status_t status = copy_inside(&copier, scan, values);
-  pestle_copier_deinit(&copier);
-  for (uint32_t i = 0; i < scan->operand_count; ++i)
-    values[i] = pestle_node_operand(scan, i);
-  if (status) {
-    pestle_region_discard(region);
-    return status;
-  }
-  return pestle_pass_replace_by_group(&before, scan, "scan", values, region);
-}
-
 static void remark_rows(const pestle_pass_context_t* ctx,
                         const pestle_node_t* scan,
                         const pestle_scan_rows_fit_t* fit) {
@@ -185,11 +140,11 @@ static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
 
 static pestle_status_t replace(loops_t* l, pestle_node_t* scan) {
   pestle_scan_rows_fit_t fit;
-  if (is_whole(l->ctx, scan)) return wrap(l->ctx, scan);
+  if (is_whole(l->ctx, scan)) return pestle_pass_wrap(l->ctx, scan, "scan");
   PESTLE_TRY(pestle_pass_scan_inputs(l->ctx, scan, &scan));
   if (!is_by_rows(l->ctx, scan, &fit)) return pestle_scan_expand(scan);
   remark_rows(l->ctx, scan, &fit);
-  return wrap(l->ctx, scan);
+  return pestle_pass_wrap(l->ctx, scan, "scan");
 }
 
 static pestle_status_t visit(void* user, pestle_module_t* module,

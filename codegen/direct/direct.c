@@ -36,13 +36,15 @@ static bool has_label(const pestle_node_t* group, const char* wanted) {
   return label && strcmp(label, wanted) == 0;
 }
 
-// Of a group of products of one x and of what stands around them, or of one that makes the
-// bytes of x (passes/whole_block_dot.c and _lanes.c).
+// Of a group of products of one x and of what stands around them, of one that makes the
+// bytes of x (passes/whole_block_dot.c and _lanes.c), or of a running reduction.
 static const pestle_node_t* of_products(const pestle_node_t* group) {
   const pestle_block_t* body = pestle_node_body(group, 0);
   const pestle_node_t* n = body->first;
-  if (has_label(group, "block_bytes") || has_label(group, "block_weights"))
+  if (has_label(group, "block_bytes") || has_label(group, "block_weights") ||
+      has_label(group, "running")) {
     return body->last->prev;
+  }
   if (!has_label(group, "block_dots")) return NULL;
   while (n && n->op != PESTLE_OP_BLOCK_DOT)
     n = n->next;
@@ -79,6 +81,8 @@ static pestle_status_t emit(pestle_direct_t* d) {
   if (whole && whole->op == PESTLE_OP_SCAN) return pestle_direct_scan(d);
   if (whole && whole->op == PESTLE_OP_BLOCK_DOT)
     return pestle_direct_block_dot(d);
+  if (whole && whole->op == PESTLE_OP_REDUCE_WINDOW)
+    return pestle_direct_running(d);
   if (whole && has_label(d->node, "block_bytes"))
     return pestle_direct_block_bytes(d);
   if (whole && has_label(d->node, "block_weights"))

@@ -65,6 +65,8 @@ PESTLE_NODISCARD pestle_status_t pestle_direct_attention_grad_lanes(
     pestle_direct_t* d, bool of_keys, bool of_values);
 // The same of a norm (direct_norm_grad.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_norm_grad(pestle_direct_t* d);
+// On targets with lanes, a group of a window that is a running reduction (direct_running.c).
+PESTLE_NODISCARD pestle_status_t pestle_direct_running(pestle_direct_t* d);
 // A product with weights of a few bits (direct_block_dot.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_block_dot(pestle_direct_t* d);
 // Rows of x as bytes for such products (direct_block_bytes.c).

@@ -149,7 +149,7 @@ static void check(const run_t* r, const char* spec, const void* got) {
   }
 }
 
-static void run_on(const run_t* r, const char* spec,
+static void run_on(const run_t* r, const char* spec, const char* cpu,
                    pestle_numerics_t numerics) {
   pestle_device_t* device;
   pestle_plan_t* plan;
@@ -162,6 +162,7 @@ static void run_on(const run_t* r, const char* spec,
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_cache = true,
                                       .verify = true,
+                                      .target_cpu = cpu,
                                       .numerics = numerics};
   assert_ok(pestle_compile(context, r->module, device, &options, &plan));
   assert_ok(pestle_executable_create(context, plan, device, &exe));
@@ -173,7 +174,7 @@ static void run_on(const run_t* r, const char* spec,
                         .shape = (int64_t*)(uintptr_t)io.dims};
   pestle_tensor_t out = {0};
   assert_ok(pestle_executable_run(exe, NULL, &in, 1, &out, 1, NULL));
-  check(r, spec, out.data);
+  check(r, cpu ? cpu : spec, out.data);
   pestle_tensor_release(exe, &out);
   pestle_executable_release(exe);
   pestle_plan_release(plan);
@@ -199,8 +200,9 @@ static void run_case(run_t r, pestle_numerics_t numerics) {
   assert_ok(pestle_ref_evaluate_function(
       pestle_allocator_system(), f, (const void* const*)&r.input, &r.want));
   if (r.in_order) add_in_order(&r, r.want);
-  run_on(&r, "llvm", numerics);
-  run_on(&r, "ref", numerics);
+  run_on(&r, "llvm", NULL, numerics);
+  run_on(&r, "ref", NULL, numerics);
+  run_on(&r, "ref", "simt90", numerics);  // by lanes, in one kernel
   free(r.input);
   free(r.want);
   pestle_module_release(r.module);
