@@ -35,8 +35,10 @@ enum {
   FEW_GROUPS = 4,
   // Rows up to here that are no whole vectors are taken in vectors that they are, by one
   // subgroup: at the end of others one lane would go on alone, element by element, in each
-  // pass over the row. Log-softmax of bf16 [27736, 198] took 20 us on an H200, torch 9.
+  // pass over the row. Log-softmax of bf16 [27736, 198] took 20 us on an H200, torch 9. Longer
+  // ones are where there are rows for all subgroups.
   SHORT_ROW = 512,
+  MANY_SHORT_ROW = 1024,
   // Lanes of a subgroup that has a row alone, elements that each may have in registers, and
   // rows of an execution unit from which on.
   ROW_SUBGROUP = 32,
@@ -309,7 +311,8 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
     if (!is_placed(k, s) && v < shape.vector) shape.vector = v;
   }
   int64_t length = longest_row(k, row), whole = shape.vector;
-  while (length <= SHORT_ROW && length % shape.vector)
+  bool many = count_results(k, row) >= k->cores * UNIT_ROWS;
+  while (length <= (many ? MANY_SHORT_ROW : SHORT_ROW) && length % shape.vector)
     shape.vector /= 2;
   int64_t vectors = (length + shape.vector - 1) / shape.vector;
   int64_t most = k->caps->max_group_lanes;
