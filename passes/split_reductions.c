@@ -13,7 +13,7 @@
 // with few long rows are decomposed for it.
 //
 // A product of few vectors and a matrix is such a reduction too: blocks of its taps
-// become a batch.
+// become a batch. So is one of f32 by lanes whose tiles are fewer than cores.
 //
 // Reductions of several values, or by a region that is no single op, are cut where
 // the region keeps the initial values (f(init, init) = init), as StableHLO lets
@@ -21,6 +21,7 @@
 // and such reductions stay whole.
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/half.h"
 #include "ir/ref/ref.h"
 #include "passes/fuse.h"
@@ -52,6 +53,13 @@ enum {
   LEAST_TAPS = 64,
   LEAST_DOT = 4096,
   LEAST_L2S = 8,
+  // Products of f32 by tiles of groups of lanes: the tile's rows and columns, products that
+  // are worth a second kernel, taps of a part, parts that are worth it, groups of a core.
+  TILE = 32,
+  LEAST_PRODUCTS = 1 << 25,
+  LEAST_TILE_TAPS = 512,
+  LEAST_PARTS = 4,
+  CORE_GROUPS = 2,
   // For targets that do not say.
   DEFAULT_L3_BYTES = 8 << 20,
   MAX_VALUES = 8,
@@ -381,6 +389,26 @@ static int64_t count_dot_blocks(const split_t* s, const side_t* vectors,
   return blocks <= most ? blocks : 1;
 }
 
+// The same where lanes make tiles of the results, which are few and of many taps each.
+static int64_t count_tile_blocks(const split_t* s, const side_t* lhs,
+                                 const side_t* rhs) {
+  const pestle_target_caps_t* caps = s->ctx->caps;
+  const pestle_type_t* type = lhs->value->type;
+  int64_t taps = type->dims[lhs->contract], rows = lhs->batches * lhs->rows;
+  int64_t tiles = lhs->batches * pestle_ceil_div(lhs->rows, TILE) *
+                  pestle_ceil_div(rhs->rows, TILE);
+  if (!(caps->flags & PESTLE_TARGET_LANES) || type->dtype != PESTLE_F32 ||
+      !tiles || rows * rhs->rows < LEAST_PRODUCTS / (taps + 1)) {
+    return 1;
+  }
+  int64_t blocks = CORE_GROUPS * (int64_t)caps->cores / tiles;
+  int64_t most = taps / LEAST_TILE_TAPS;
+  if (blocks > most) blocks = most;
+  if (blocks < LEAST_PARTS) return 1;
+  blocks = find_divisor(taps, blocks, 1);
+  return blocks < LEAST_PARTS ? 1 : blocks;
+}
+
 // |side| with its taps in blocks, and its batch dims then.
 static pestle_value_t* cut_side(pestle_formula_t* f, const side_t* side,
                                 int64_t blocks, int64_t* out_batch) {
@@ -441,6 +469,7 @@ static pestle_status_t split_dot(split_t* s, pestle_node_t* node) {
   if (made && pestle_fuse_is_elementwise(made)) return NULL;
   int64_t blocks =
       count_dot_blocks(s, right ? &lhs : &rhs, right ? &rhs : &lhs);
+  if (blocks < 2) blocks = count_tile_blocks(s, &lhs, &rhs);
   if (blocks < 2) return NULL;
   pestle_formula_t f = pestle_formula_before(node);
   int64_t dim = (int64_t)lhs.batch.count;
