@@ -303,6 +303,20 @@ static bool has_row_subgroups(pestle_sketch_t* k, const bool* row,
          count_results(k, row) >= k->cores * UNIT_ROWS && (product || even);
 }
 
+// Bytes that a row keeps for those that read it, at most: all of its axes count.
+static int64_t kept_of_row(const pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t each = PESTLE_SKETCH_ELEMENT, bytes = 0;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) each *= pestle_sketch_extent(k, y->roots[i]);
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    bool kept = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_reduction;
+    bytes += kept ? each : 0;
+  }
+  return bytes;
+}
+
 static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   row_shape_t shape = {.vector = vector_of(k, y), .rows = 1};
@@ -335,7 +349,10 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
     shape.lanes = ROW_SUBGROUP;
   }
   apart = apart && shape.lanes == ROW_SUBGROUP;
+  int64_t kept = kept_of_row(k, row);
   while (shape.lanes * shape.rows * 2 <= GROUP_LANES &&
+         kept * shape.rows * 2 * KEPT_GROUPS <=
+             (int64_t)k->caps->scratch_bytes &&
          shape.lanes * shape.rows * 2 <= most && beside >= shape.rows * 2 &&
          (apart || beside % (shape.rows * 2) == 0)) {
     shape.rows *= 2;
@@ -546,8 +563,30 @@ static void turn_rows(pestle_sketch_t* k, const bool* row, row_shape_t* shape) {
       (row_shape_t){.lanes = lanes, .vector = 1, .rows = x, .turned = true};
 }
 
+// Axes of a row that lie behind each other are one, of all stages: lanes share them all.
+static pestle_status_t join_axes(pestle_sketch_t* k, const bool* row) {
+  uint32_t rows = 0;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  while (rows < y->root_count &&
+         (row[rows] || pestle_sketch_extent(k, y->roots[rows]) == 1))
+    ++rows;
+  for (uint32_t i = rows; i < y->root_count; ++i) {
+    if (row[i]) return NULL;
+  }
+  for (uint32_t s = 0; s <= k->anchor; ++s) {
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    uint32_t first = f->is_reduction ? f->map_count : rows;
+    for (uint32_t i = f->root_count; !f->inlined && i-- > first + 1;) {
+      bool done;
+      PESTLE_TRY(pestle_schedule_fuse(k->nest, s, i - 1, &done));
+    }
+  }
+  return NULL;
+}
+
 static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   pestle_nest_t* nest = k->nest;
+  PESTLE_TRY(join_axes(k, row));
   PESTLE_TRY(share_reductions(k, row));
   row_shape_t shape = shape_rows(k, row);
   turn_rows(k, row, &shape);

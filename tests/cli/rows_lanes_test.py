@@ -99,30 +99,50 @@ class Rows(Case):
                 said = self.succeed("dump", path, "--stage", "schedule", "--target", target)
                 self.assertEqual("lane.y" in said, shares, said)
 
+    def softmax(self, shape, dtype, scaled):
+        """Of all axes but the first, its schedule: what both targets say agrees."""
+        x = "tensor<" + "".join(f"{d}x" for d in shape) + f"{dtype}>"
+        s = f"tensor<{shape[1]}x{dtype}>"
+        axes = ", ".join(map(str, range(1, len(shape))))
+        scale = (f"  %b = \"stablehlo.broadcast_in_dim\"(%s) <{{broadcast_dimensions = array<i64: "
+                 f"1>}}> : ({s}) -> {x}\n  %1 = stablehlo.multiply %x, %b : {x}\n")
+        path = self.write("m.mlir", (
+            f"func.func @main(%x: {x}, %s: {s}) -> {x} {{\n{scale if scaled else ''}"
+            f"  %0 = \"pestle.softmax\"(%{1 if scaled else 'x'}) <{{dimensions "
+            f"= array<i64: {axes}>}}> : ({x}) -> {x}\n  return %0 : {x}\n}}\n"))
+        found = []
+        for how in (HOPPER, ("--device", "llvm")):
+            folder = self.folder / how[1]
+            self.succeed("run", path, "--input", "0=random:1", "--input", "1=random:2",
+                         "--no-cache", *how, "--outputs", folder)
+            found.append(np.load(folder / "output_0.npy"))
+        if dtype == "f8E4M3FN":
+            np.testing.assert_array_equal(*found)
+        else:
+            np.testing.assert_allclose(*found, rtol={"f32": 1e-6, "f16": 2e-3}[dtype])
+        return self.succeed("dump", path, "--stage", "schedule", *HOPPER)
+
     def test_kept(self):
         """Rows of several axes stay in shared memory, one of each row of a group."""
         for shape, dtype, rows in (((12, 3, 16, 19), "f8E4M3FN", 2), ((64, 8, 16, 8), "f32", 4),
                                    ((64, 16, 40), "f16", 4)):  # fmt: skip
-            x = "tensor<" + "".join(f"{d}x" for d in shape) + f"{dtype}>"
-            axes = ", ".join(map(str, range(1, len(shape))))
-            path = self.write("m.mlir", (
-                f"func.func @main(%x: {x}) -> {x} {{\n  %0 = \"pestle.softmax\"(%x) <{{dimensions "
-                f"= array<i64: {axes}>}}> : ({x}) -> {x}\n  return %0 : {x}\n}}\n"))
-            found = []
             with self.subTest(shape=shape, dtype=dtype):
-                for how in (HOPPER, ("--device", "llvm")):
-                    folder = self.folder / how[1]
-                    self.succeed("run", path, "--input", "0=random:1", "--no-cache", *how,
-                                 "--outputs", folder)
-                    found.append(np.load(folder / "output_0.npy"))
-                if dtype == "f8E4M3FN":
-                    np.testing.assert_array_equal(*found)
-                else:
-                    step = {"f32": 1e-6, "f16": 2e-3}[dtype]
-                    np.testing.assert_allclose(*found, rtol=step)
-                said = self.succeed("dump", path, "--stage", "schedule", *HOPPER)
+                said = self.softmax(shape, dtype, True)
                 self.assertIn(f"split y.a {rows}\n", said)
                 self.assertNotIn("store exponential lanes", said)
+
+    def test_kept_of_all(self):
+        """What rows of a group keep leaves room for four groups, whatever their axes."""
+        said = self.softmax((64, 96, 128), "f32", True)
+        self.assertNotIn("split y.a", said)
+
+    def test_joined(self):
+        """Axes that lie behind each other are one: all lanes have some of it."""
+        for shape, dtype in (((64, 16, 40), "f16"), ((3, 100, 128), "f32"), ((1, 9, 64, 3), "f32")):
+            with self.subTest(shape=shape, dtype=dtype):
+                said = self.softmax(shape, dtype, False)
+                self.assertIn("fuse y.", said)
+                self.assertIn("store exponential lanes", said)
 
     def test_folds(self):
         for shape, op, dtype in (((5, 13, 50), "add", "i32"), ((5, 13, 128), "add", "f32"),
