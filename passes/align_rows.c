@@ -112,9 +112,12 @@ static bool is_wanted(const pestle_pass_context_t* ctx,
     return false;
   }
   int64_t m = x->dims[rank - 2], k = x->dims[rank - 1], n = z->dims[rank - 1];
+  // One row too, where lanes would read a line for each element of an odd column.
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(y->dtype);
+  int64_t few = contracts_last(node) || n % run == 0 ? FEW_ROWS : 1;
   bool large = m >= LEAST_ROWS
                    ? k * n >= LEAST_MATRIX || m * k * n >= LEAST_PRODUCTS
-                   : m >= FEW_ROWS && k * n >= LEAST_MATRIX_OF_FEW;
+                   : m >= few && k * n >= LEAST_MATRIX_OF_FEW;
   return n >= LEAST_COLUMNS && k >= LEAST_TAPS && large;
 }
 

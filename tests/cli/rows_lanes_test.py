@@ -46,6 +46,29 @@ def fold(shape, op, dtype):
         f"[{len(shape) - 1}] : ({x}, tensor<{dtype}>) -> {r}\n  return %0 : {r}\n}}\n")
 
 
+def square(rows, columns, dtype):
+    """Sums of squares by which rows are divided."""
+    x, r = f"tensor<{rows}x{columns}x{dtype}>", f"tensor<{rows}x{dtype}>"
+    return (
+        f"func.func @main(%x: {x}) -> {x} {{\n"
+        f"  %z = stablehlo.constant dense<1.0> : tensor<{dtype}>\n"
+        f"  %0 = stablehlo.multiply %x, %x : {x}\n"
+        "  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = "
+        f"[1] : ({x}, tensor<{dtype}>) -> {r}\n"
+        f"  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : ({r}) -> {x}\n"
+        f"  %3 = stablehlo.divide %x, %2 : {x}\n  return %3 : {x}\n}}\n")
+
+
+def one_row(k, n, dtype):
+    """[1, k] by a matrix whose columns lie side by side."""
+    x, y = f"tensor<{k}x{n}x{dtype}>", f"tensor<1x{n}x{dtype}>"
+    a = f"tensor<1x{k}x{dtype}>"
+    return (f"func.func @main(%x: {x}) -> {y} {{\n"
+            f"  %a = stablehlo.constant dense<0.5> : {a}\n"
+            f"  %0 = stablehlo.dot_general %a, %x, contracting_dims = [1] x [0] : ({a}, {x}) "
+            f"-> {y}\n  return %0 : {y}\n}}\n")
+
+
 def move(shape, dtype, step):
     """Backwards, or every |step|-th element of the last dim."""
     x = "tensor<" + "".join(f"{d}x" for d in shape) + f"{dtype}>"
@@ -88,6 +111,23 @@ class Rows(Case):
                 said = self.both(softmax(rows, columns, dtype), (rows, columns), dtype)
                 self.assertIn(f"split y.a {lanes}\n", said)
                 self.assertEqual("bind y.ai lane.y" in said, lanes > 1, said)
+
+    def test_squares(self):
+        """What is multiplied by itself lies along one axis: lanes share a row of it."""
+        said = self.both(square(39, 73, "f32"), (39, 73), "f32")
+        self.assertIn("lane.x", said)
+
+    def test_one_row(self):
+        """Lanes have columns side by side, and the subgroups of a group parts of k."""
+        said = self.both(one_row(600, 272, "f32"), (600, 272), "f32")
+        self.assertIn("bind y.bi lane.x", said)
+        self.assertIn("bind c.ki lane.y", said)
+
+    def test_halves(self):
+        """Many rows whose last turn half a subgroup has have half a subgroup each."""
+        said = self.succeed("dump", self.write("m.mlir", softmax(36576, 184, "f32")), "--stage",
+                            "schedule", "--target", "cuda:sm_90a")
+        self.assertIn("split y.a 8\n", said)
 
     def test_meets_alone(self):
         """Where lanes of a subgroup meet by barriers of the group, no group has fewer rows."""
