@@ -17,6 +17,7 @@ enum {
   GROUP_LANES = 512,
   FEW_ELEMENTS = 4,  // of a lane: a core has one group, as each looks at
   CORE_GROUPS = 2,   // all indices; else so many
+  FEW_TURNS = 2,     // elements of a lane of all groups
   SUBGROUP = 32,
   LEAST_ELEMENTS = 12,      // of a window; fewer leave most of a subgroup idle
   MOST_PLACES = 128,        // of a group
@@ -54,10 +55,14 @@ static bool is_of_the_kind(const lists_t* l) {
     return false;
   }
   int64_t places = s->input->dims[s->map.data[0]];
-  // Each element is one of a place; most places have an update.
-  return pestle_scatter_elements(&l->outer) * l->elements * places ==
-             pestle_type_count(s->input) &&
-         places <= 2 * l->updates;
+  int64_t all = pestle_scatter_elements(&l->outer) * places;
+  int64_t lanes = l->elements > SUBGROUP ? l->elements : SUBGROUP;
+  int64_t cores = l->d->caps->cores ? l->d->caps->cores : 1;
+  // Each element is one of a place; most places have an update, or all lanes go over them
+  // in less time than a copy takes.
+  return all * l->elements == pestle_type_count(s->input) &&
+         (places <= 2 * l->updates ||
+          all * lanes <= FEW_TURNS * CORE_GROUPS * GROUP_LANES * cores);
 }
 
 // Lanes along the elements of a part, and how many each has.
