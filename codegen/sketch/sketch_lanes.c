@@ -255,11 +255,10 @@ static int64_t rows_beside(pestle_sketch_t* k, const bool* row) {
 }
 
 // Whether lanes of a subgroup have each other's values of |s| without a barrier of the group:
-// else the last group, whose rows are fewer, would wait for lanes that are not there. Targets
-// that have it have SG_BALLOT, and integers of 64 bits pass through shared memory.
+// else the last group, whose rows are fewer, would wait for lanes that are not there.
 static bool meets_alone(const pestle_sketch_t* k,
                         const pestle_nest_stage_t* s) {
-  if (!k->caps->op_dtypes[PESTLE_KIR_SG_BALLOT]) return false;
+  if (!(k->caps->flags & PESTLE_TARGET_SUBGROUPS)) return false;
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_dtype_t dtype = k->nest->tensors.data[s->tensors[v]].type.dtype;
     if (pestle_dtype_is(dtype, PESTLE_KIND_INT) &&

@@ -206,6 +206,9 @@ typedef enum pestle_target_flag_e {
   // A group without shared buffers may be wide: up to PESTLE_WIDE_GROUP times as many
   // lanes, those of one index along lane.z on an execution unit of their own.
   PESTLE_TARGET_WIDE_GROUPS = 64,
+  // SG_REDUCE waits for the lanes of its subgroup alone, but of integers of 64 bits: else
+  // for all of the group.
+  PESTLE_TARGET_SUBGROUPS = 128,
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.

@@ -205,7 +205,9 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .scratch_bytes = arch.shared,
                                .subgroup = SUBGROUP,
                                .max_group_lanes = GROUP_LANES,
-                               .flags = PESTLE_TARGET_FMA | PESTLE_TARGET_LANES,
+                               .flags = PESTLE_TARGET_FMA |
+                                        PESTLE_TARGET_LANES |
+                                        PESTLE_TARGET_SUBGROUPS,
                                .max_lanes_axis = {GROUP_LANES, GROUP_LANES, 64},
                                .max_groups_axis = {INT32_MAX, 65535, 65535},
                                .register_bytes_lane = 255 * 4,

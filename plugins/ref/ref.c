@@ -113,6 +113,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   if (!strcmp(number, "90"))
     caps->flags |= PESTLE_TARGET_APPROX | PESTLE_TARGET_WIDE_GROUPS;
   if (caps->subgroup != 32) return;
+  caps->flags |= PESTLE_TARGET_SUBGROUPS;
   if (!strcmp(number, "m")) {
     caps->intrinsic[caps->intrinsic_count++] =
         (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
