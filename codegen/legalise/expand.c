@@ -214,7 +214,11 @@ bool pestle_expand(pestle_rewrite_t* r, pestle_op_t op,
        !pestle_rewrite_can_row(r, PESTLE_OP_FMA, PESTLE_F64))) {
     return false;
   }
-  v.scales = pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32);
+  v.has = pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32) ? VM_SCALES : 0;
+  if ((r->caps->flags & PESTLE_TARGET_APPROX) &&
+      r->numerics != PESTLE_NUMERICS_STRICT) {
+    v.has |= VM_APPROX;
+  }
   // Contraction or reassociation would undo what these are made of.
   uint8_t facts = r->to->facts;
   r->to->facts = 0;

@@ -52,27 +52,38 @@ static vm_id_t split_power(vm_t v, vm_id_t x, vm_exp_t* e) {
   vm_id_t scale = vm_const(v, LOG2E);
   vm_id_t z = vm_fma_const(v, x, scale, MAGIC);
   e->n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC);
-  if (!v.scales) halve_power(v, z, e);
+  e->z = z;
+  if (!(v.has & VM_SCALES)) halve_power(v, z, e);
   return reduced(v, x, e->n, 1);
 }
 
 vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x) {
-  vm_exp_t e = {0, 0, 0, 0};
+  vm_exp_t e = {0, 0, 0, 0, 0};
   vm_id_t r = split_power(v, x, &e);
   e.q = above_one(v, r);
   return e;
 }
 
 vm_id_t pestle_vm_times_power(vm_t v, vm_id_t y, vm_exp_t e) {
-  if (v.scales) return pestle_kir_scale(v.k, y, e.n);
+  if (v.has & VM_SCALES) return pestle_kir_scale(v.k, y, e.n);
   y = vm_mul(v, y, e.low);
   return vm_mul(v, y, e.high);
 }
 
 vm_id_t pestle_vm_power(vm_t v, vm_exp_t e) {
-  if (!v.scales) return vm_mul(v, e.low, e.high);
+  if (!(v.has & VM_SCALES)) return vm_mul(v, e.low, e.high);
   vm_id_t one = vm_const(v, 1.0);
   return pestle_kir_scale(v.k, one, e.n);
+}
+
+// 2^n that is a normal number.
+static vm_id_t small_power(vm_t v, vm_exp_t e) {
+  if (v.has & VM_SCALES) return pestle_vm_power(v, e);
+  vm_t i = vm_as(v, PESTLE_I32);
+  vm_id_t bits = vm_bits(v, e.z, PESTLE_I32);
+  bits = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, bits, 23);
+  bits = vm_op2i(i, PESTLE_OP_ADD, bits, 0x3f800000);
+  return vm_bits(i, bits, PESTLE_F32);
 }
 
 // (1 + r (1 + r p)) 2^n, at most 0.9 ulp. What vanishes is 0 times its power of 2 where
@@ -83,13 +94,13 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 89.0);
   vm_id_t least = vm_const(v, -104.0);
   vm_id_t vanishes = vm_op2(v, PESTLE_OP_LT, x, least);
-  if (!v.scales) x = vm_select(v, vanishes, least, x);
-  vm_exp_t e = {0, 0, 0, 0};
+  if (!(v.has & VM_SCALES)) x = vm_select(v, vanishes, least, x);
+  vm_exp_t e = {0, 0, 0, 0, 0};
   vm_id_t r = split_power(v, x, &e);
   vm_id_t p = VM_POLY(v, r, poly_exp_f32);
   p = vm_fma_const(v, p, r, 1.0);
   p = vm_fma_const(v, p, r, 1.0);
-  if (v.scales) {
+  if (v.has & VM_SCALES) {
     vm_id_t zero = vm_const(v, 0.0);
     p = vm_select(v, vanishes, zero, p);
   }
@@ -101,7 +112,7 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
 static vm_id_t power_of_two(vm_t v, vm_id_t t, vm_id_t vanishes) {
   vm_id_t z = vm_op2f(v, PESTLE_OP_ADD, t, MAGIC);
   vm_exp_t e = {.n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC)};
-  if (!v.scales) halve_power(v, z, &e);
+  if (!(v.has & VM_SCALES)) halve_power(v, z, &e);
   vm_id_t r = vm_sub(v, t, e.n);
   vm_id_t p = VM_POLY(v, r, poly_exp2_f32);
   p = vm_fma_const(v, p, r, 1.0);
@@ -115,7 +126,7 @@ static vm_id_t power_of_two(vm_t v, vm_id_t t, vm_id_t vanishes) {
 // What vanishes is 0 as e^x is. At most 0.9 ulp.
 vm_id_t pestle_vm_exp2(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 129.0);
-  if (!v.scales) {
+  if (!(v.has & VM_SCALES)) {
     x = vm_at_least(v, x, -150.0);
     return power_of_two(v, x, PESTLE_KIR_NONE);
   }
@@ -162,27 +173,30 @@ static vm_id_t logistic_by_scale(vm_t v, vm_id_t x) {
   return vm_div(v, c, sum);
 }
 
-// 1 / (1 + e^-x). With e^-x = (1 + q) s1 s2 that is c / (c + s1 + s1 q), c =
-// 1 / s2: the sum c + s1 is exact, or what it loses is added later, and nothing
-// overflows, so that the denormal results on the left are those of one
-// division. At most 1.7 ulp.
+// 1 / (1 + e^-x). With e^-x = (1 + q) s / c, s and c about equal halves of the power of 2,
+// that is c / (c + s + s q): the sum c + s is exact, or what it loses is added later, and
+// nothing overflows, so that the denormal results on the left are those of one division.
+// At most 1.7 ulp.
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
-  if (v.scales) return logistic_by_scale(v, x);
+  if (v.has & VM_SCALES) return logistic_by_scale(v, x);
   vm_t i = vm_as(v, PESTLE_I32);
   vm_id_t a = vm_neg(v, x);
   a = vm_at_most(v, a, 104.0);
   a = vm_at_least(v, a, -104.0);
-  vm_exp_t e = pestle_vm_exp_parts(v, a);
-  vm_id_t high = vm_bits(v, e.high, PESTLE_I32);
-  vm_id_t twice_bias = vm_int(i, 0x7f000000);
-  vm_id_t c = vm_sub(i, twice_bias, high);
+  vm_exp_t e = {0, 0, 0, 0, 0};
+  vm_id_t r = split_power(v, a, &e);
+  e.q = above_one(v, r);
+  vm_id_t low = vm_bits(v, e.low, PESTLE_I32);
+  vm_id_t all = vm_bits(v, e.z, PESTLE_I32);
+  all = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, all, 23);
+  vm_id_t c = vm_sub(i, low, all);
   c = vm_bits(i, c, PESTLE_F32);
   vm_id_t sum = vm_add(v, c, e.low);
   vm_id_t lost = vm_sub(v, sum, e.low);
   lost = vm_sub(v, c, lost);
   vm_id_t rest = vm_fma(v, e.low, e.q, lost);
   sum = vm_add(v, sum, rest);
-  return vm_div(v, c, sum);
+  return pestle_vm_quotient(v, c, sum);
 }
 
 vm_id_t pestle_vm_tanh_joined(vm_t v, vm_id_t x, vm_id_t a, vm_id_t large) {
@@ -202,11 +216,11 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t twice = vm_add(v, a, a);
   twice = vm_at_most(v, twice, 20.0);
   vm_exp_t e = pestle_vm_exp_parts(v, twice);
-  vm_id_t s = pestle_vm_power(v, e);
+  vm_id_t s = small_power(v, e);
   vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
   below = vm_fma(v, s, e.q, below);
   vm_id_t two = vm_const(v, -2.0);
-  vm_id_t large = vm_div(v, two, below);
+  vm_id_t large = pestle_vm_quotient(v, two, below);
   large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
   return pestle_vm_tanh_joined(v, x, a, large);
 }

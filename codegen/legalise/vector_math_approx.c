@@ -18,6 +18,18 @@ vm_id_t vm_approx2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b) {
   return r;
 }
 
+// By 1 / b within 2^-22 and what is left of a: a branchless quotient. Denormal results
+// are rounded twice, each time by less than a unit.
+vm_id_t pestle_vm_quotient(vm_t v, vm_id_t a, vm_id_t b) {
+  if (!(v.has & VM_APPROX)) return vm_div(v, a, b);
+  vm_id_t one = vm_const(v, 1.0);
+  vm_id_t inverse = vm_approx2(v, PESTLE_OP_DIVIDE, one, b);
+  vm_id_t q = vm_mul(v, a, inverse);
+  vm_id_t minus = vm_neg(v, q);
+  vm_id_t rest = vm_fma(v, minus, b, a);
+  return vm_fma(v, rest, inverse, q);
+}
+
 // What the product loses is |x| 2^-24 of the result at most: 2^-17 where e^x is the
 // greatest number.
 vm_id_t pestle_vm_approx_exp(vm_t v, vm_id_t x) {

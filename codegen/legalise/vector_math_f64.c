@@ -32,7 +32,7 @@ static vm_id_t above_one(vm_t v, vm_id_t r, vm_id_t lost) {
 }
 
 vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x) {
-  vm_exp_t e = {0, 0, 0, 0};
+  vm_exp_t e = {0, 0, 0, 0, 0};
   vm_id_t scale = vm_const(v, LOG2E);
   vm_id_t z = vm_fma_const(v, x, scale, VM_MAGIC);
   vm_id_t n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, VM_MAGIC);

@@ -18,8 +18,13 @@ typedef struct vm_t {
   pestle_kir_builder_t* k;
   pestle_dtype_t dtype;  // of constants
   unsigned lanes;
-  bool scales;  // f32 has SCALE
+  unsigned has;
 } vm_t;
+
+enum {
+  VM_SCALES = 1,  // f32 has SCALE
+  VM_APPROX = 2,  // and an approximation of quotients (PESTLE_KIR_APPROX)
+};
 
 static inline vm_t vm_as(vm_t v, pestle_dtype_t dtype) {
   v.dtype = dtype;
@@ -140,9 +145,10 @@ static inline vm_id_t vm_tile_get(vm_t v, uint32_t tile) {
 
 // --- Between the files ---
 
-// e^x as (1 + q) * 2^n, which is low * high where there is no SCALE.
+// e^x as (1 + q) * 2^n, which is low * high where there is no SCALE; |z| has n in its
+// low bits.
 typedef struct vm_exp_t {
-  vm_id_t q, n, low, high;
+  vm_id_t q, n, low, high, z;
 } vm_exp_t;
 
 // |x| within [-104, 89] or NaN.
@@ -158,6 +164,8 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x);
 // 1 + erf(x), cheaper than erf(x).
 vm_id_t pestle_vm_erf_plus_one(vm_t v, vm_id_t x);
+// a / b, where |b| and 1 / |b| are normal, almost correctly rounded.
+vm_id_t pestle_vm_quotient(vm_t v, vm_id_t a, vm_id_t b);
 // By approximations of the target's (vector_math_approx.c).
 vm_id_t vm_approx1(vm_t v, pestle_op_t op, vm_id_t a);
 vm_id_t vm_approx2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b);

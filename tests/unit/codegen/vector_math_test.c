@@ -11,6 +11,8 @@ enum { LANES = 64, SAMPLES = 1 << 20 };
 
 // Whether the target has SCALE: each test runs with it and without.
 static bool scales;
+// Whether it has approximations of quotients, which functions correct.
+static bool approximates;
 
 // Units in the last place of the f32 nearest to |exact|.
 static double ulps(float got, double exact) {
@@ -46,6 +48,7 @@ static void caps_without(pestle_op_t op, pestle_dtype_t dtype,
   ref->deinit(ref->self);
   caps->op_dtypes[PESTLE_KIR_SCALAR_BASE + op] &= ~(1u << dtype);
   if (!scales) caps->op_dtypes[PESTLE_KIR_SCALE] = 0;
+  if (approximates) caps->flags |= PESTLE_TARGET_APPROX;
 }
 
 // z[i] = op(x[i], y[i]) for |count| elements of f32, through the expansion; |plus|
@@ -382,6 +385,9 @@ int main(void) {
       cmocka_unit_test(test_erf_plus_one),
   };
   int failed = cmocka_run_group_tests_name("without scale", tests, NULL, NULL);
+  approximates = true;
+  failed += cmocka_run_group_tests_name("with quotients", tests, NULL, NULL);
+  approximates = false;
   scales = true;
   return failed + cmocka_run_group_tests_name("with scale", tests, NULL, NULL);
 }
