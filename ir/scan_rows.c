@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Rows of fewer elements are scalars; a turn of more elements is no small one.
-enum { LEAST_WIDTH = 8, MOST_SEEN = 512, MOST_DEPTH = 512, FUNCTION = 24 };
+enum { LEAST_WIDTH = 8, MOST_SEEN = 512, MOST_DEPTH = 2048, FUNCTION = 24 };
 
 typedef struct seen_t {
   const pestle_value_t* value;

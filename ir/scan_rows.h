@@ -96,13 +96,17 @@ static inline bool pestle_scan_rows_is_own(const pestle_scan_rows_t* r,
 typedef struct pestle_scan_rows_room_t {
   int64_t shared_bytes, lane_words, group_words;  // words: registers of 32 bits
   int64_t lanes, subgroup, groups;
-  int64_t units;  // of a wide group; 1: there are none
+  int64_t units;         // of a wide group; 1: there are none
+  int64_t launch_units;  // of one that is alone in its launch
 } pestle_scan_rows_room_t;
 
 // |split| lanes next to each other share an element: each has |each| of the |depth| terms
 // of its sums, fours that are |split| fours apart. |depth| is filled up with zeros.
 typedef struct pestle_scan_rows_fit_t {
   int64_t group_rows;  // that a group computes, a divisor of all
+  // The sums of all rows are made one after the other, and then each lane of an element has
+  // a row of its own: there are at most |split|.
+  bool by_lanes;
   // Execution units of a wide group, each with as many columns; it has no shared memory.
   int64_t units;
   int64_t lanes, split, depth, each;  // lanes of a unit

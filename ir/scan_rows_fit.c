@@ -6,7 +6,7 @@
 
 enum {
   MOST_GROUP_ROWS = 4,  // each is written out
-  MOST_SPLIT = 16,
+  MOST_SPLIT = 32,
   FOUR = 4,
   WORD = 4,
   // Words of a lane for addresses, sums and functions.
@@ -16,12 +16,16 @@ enum {
   SCHEDULERS = 4,  // of an execution unit
   JOIN = 2,        // instructions of one step of a sum over lanes
   WIDE_BARRIER = 1200,
+  LAUNCH_BARRIER = 3000,  // through memory
 };
 
 pestle_scan_rows_room_t pestle_scan_rows_room(
     const pestle_target_caps_t* caps) {
   bool reduces =
       caps->op_dtypes[PESTLE_KIR_SG_REDUCE] & pestle_dtype_bit(PESTLE_F32);
+  int64_t units =
+      caps->flags & PESTLE_TARGET_WIDE_GROUPS ? PESTLE_WIDE_GROUP : 1;
+  bool launches = caps->flags & PESTLE_TARGET_WIDE_LAUNCHES;
   return (pestle_scan_rows_room_t){
       .shared_bytes = caps->scratch_bytes,
       .lane_words = caps->register_bytes_lane / WORD,
@@ -29,7 +33,8 @@ pestle_scan_rows_room_t pestle_scan_rows_room(
       .lanes = caps->max_group_lanes,
       .subgroup = reduces ? caps->subgroup : 0,
       .groups = caps->cores,
-      .units = caps->flags & PESTLE_TARGET_WIDE_GROUPS ? PESTLE_WIDE_GROUP : 1};
+      .units = units,
+      .launch_units = launches ? caps->cores : 0};
 }
 
 int64_t pestle_scan_rows_state(const pestle_scan_t* s,
@@ -64,7 +69,8 @@ static int64_t words_for_columns(const pestle_scan_rows_t* r,
   int64_t words = room->lane_words;
   int64_t all = room->group_words ? room->group_words : USUAL_WORDS;
   if (all / fit->lanes < words) words = all / fit->lanes;
-  int64_t used = (2 * r->xs + r->fixeds + r->dots) * fit->group_rows;
+  int64_t rows = fit->by_lanes ? 1 : fit->group_rows;
+  int64_t used = (2 * r->xs + r->fixeds + r->dots) * rows;
   return words - RESERVED - used;
 }
 
@@ -80,6 +86,11 @@ static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
   fit->each = fit->depth / split;
   fit->lanes = aligned(r->width / units * split, subgroup);
   fit->group_rows = rows_of_group(r, room->groups / units);
+  if (units > room->units && fit->group_rows != r->rows) {
+    fit->by_lanes = split == subgroup && r->rows <= split;
+    if (!fit->by_lanes) return false;
+    fit->group_rows = r->rows;
+  }
   if (fit->lanes > room->lanes) return false;
   int64_t words = words_for_columns(r, room, fit);
   if (units == 1) {
@@ -108,9 +119,14 @@ static int64_t cycles_of(const pestle_scan_rows_t* r,
     joins += JOIN * r->dots;
   for (uint32_t i = 0; i < r->dots; ++i)
     shared += fit->in_registers[i] ? 0 : fit->each * fit->lanes;
-  int64_t lane = (2 * r->ops + r->dots * fit->each) * fit->group_rows + joins;
+  int64_t sums = r->dots * fit->each;
+  int64_t lane = fit->by_lanes ? 2 * r->ops + (sums + joins) * fit->group_rows
+                               : (2 * r->ops + sums) * fit->group_rows + joins;
   int64_t rounds = warps > 2 * SCHEDULERS ? (warps + 3) / SCHEDULERS : 2;
-  return lane * rounds + shared / WARP + (fit->units > 1 ? WIDE_BARRIER : 0);
+  int64_t barrier = fit->units > PESTLE_WIDE_GROUP ? LAUNCH_BARRIER
+                    : fit->units > 1               ? WIDE_BARRIER
+                                                   : 0;
+  return lane * rounds + shared / WARP + barrier;
 }
 
 bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,
@@ -118,7 +134,9 @@ bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,
                           pestle_scan_rows_fit_t* out_fit) {
   bool found = false;
   int64_t least = 0;
-  for (int64_t units = 1; units <= room->units; units *= 2) {
+  int64_t most =
+      room->launch_units > room->units ? room->launch_units : room->units;
+  for (int64_t units = 1; units <= most; units *= 2) {
     for (int64_t split = 1; split <= MOST_SPLIT; split *= 2) {
       pestle_scan_rows_fit_t fit;
       bool whole = split == 1 || (split <= room->subgroup &&

@@ -17,6 +17,9 @@
 // among its execution units, u in lane.z, and the barrier is for all of them. What a lane
 // alone reads of the state (c of an LSTM) is a variable of that lane.
 //
+// Of more rows than a lane keeps, each lane of a column takes one when the sums of all have
+// been made (|by_lanes|).
+//
 // Without lanes, as on a CPU that takes what another target refused, each of these steps is
 // a loop over the columns, and the matrices are read where they lie.
 #include "codegen/direct/direct_scan_rows.h"
@@ -46,10 +49,6 @@ static void begin_stores(pestle_direct_rows_t* x) {
 
 static void end_stores(pestle_direct_rows_t* x) {
   if (x->lanes) pestle_kir_end(x->k);
-}
-
-static unsigned rows_of(const pestle_direct_rows_t* x) {
-  return (unsigned)x->fit.group_rows;
 }
 
 // Stores |value| as |v|'s own element in array |buffer|, of whose row |turn|.
@@ -131,7 +130,7 @@ static void clear_all(pestle_direct_rows_t* x) {
 static void begin_own(pestle_direct_rows_t* x, size_t carry,
                       const pestle_scan_element_t* at) {
   const pestle_value_t* v = x->s.carry[carry];
-  for (unsigned r = 0; r < rows_of(x); ++r) {
+  for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r) {
     pk_t from = pestle_rows_linear(x, v->type, at, r, PESTLE_KIR_NONE);
     x->own[carry][r] = pestle_direct_variable(x->d, "c", v->type->dtype, 1);
     pestle_direct_set(x->d, x->own[carry][r],
@@ -159,7 +158,7 @@ static void begin_state(pestle_direct_rows_t* x) {
     const pestle_value_t* v = x->s.carry[i];
     if (pestle_rows_is_one(v) || pestle_rows_is_own(x, i)) continue;
     (void)pestle_scan_rows_place(&x->r, v->type, &at);
-    for (unsigned r = 0; r < rows_of(x); ++r) {
+    for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r) {
       pk_t from = pestle_rows_linear(x, v->type, &at, r, PESTLE_KIR_NONE);
       pestle_direct_store(x->d, x->state[i],
                           pestle_rows_of_row(x, x->state_at, r, x->column),
@@ -181,7 +180,7 @@ static void begin_lane(pestle_direct_rows_t* x) {
   for (uint32_t d = 0; d < x->r.dots; ++d)
     pestle_rows_load_column(x, d);
   pk_t first = row_of_turn(x, pestle_rows_number(x, 0));
-  for (unsigned r = 0; r < rows_of(x); ++r) {
+  for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r) {
     for (uint32_t i = 0; i < x->r.fixeds; ++i)
       x->fixed[i][r] = pestle_rows_load(x, &x->r.fixed[i], r, PESTLE_KIR_NONE);
     for (uint32_t i = 0; i < x->r.xs; ++i) {
@@ -206,9 +205,15 @@ static void begin_lanes(pestle_direct_rows_t* x) {
   x->part = pestle_rows_op(x, PESTLE_OP_REMAINDER, x->lane, split);
   pk_t column = pestle_rows_op(x, PESTLE_OP_DIVIDE, x->lane, split);
   pk_t last = pestle_rows_number(x, columns - 1);
-  x->stores = pestle_rows_op(x, PESTLE_OP_AND,
-                             pestle_rows_op(x, PESTLE_OP_EQ, x->part, zero),
+  pk_t last_row = pestle_rows_number(x, x->fit.group_rows - 1);
+  pk_t has_row = x->fit.by_lanes
+                     ? pestle_rows_op(x, PESTLE_OP_LE, x->part, last_row)
+                     : pestle_rows_op(x, PESTLE_OP_EQ, x->part, zero);
+  x->stores = pestle_rows_op(x, PESTLE_OP_AND, has_row,
                              pestle_rows_op(x, PESTLE_OP_LE, column, last));
+  if (x->fit.by_lanes)
+    x->row[0] = pestle_rows_op(x, PESTLE_OP_MINIMUM, x->part, last_row);
+  x->unit = unit;
   column = pestle_rows_op(x, PESTLE_OP_MINIMUM, column, last);
   x->column = pestle_kir_madi(x->k, unit, columns, column);
   x->of_group = pestle_kir_madi(x->k, unit, x->fit.lanes, x->lane);
@@ -230,7 +235,7 @@ static void begin_group(pestle_direct_rows_t* x) {
       x->wide ? pestle_kir_madi(x->k, g, 2 * row, PESTLE_KIR_NONE) : zero;
   x->stage_at = x->wide ? pestle_kir_madi(x->k, g, row, PESTLE_KIR_NONE) : zero;
   if (x->lanes) begin_lanes(x);
-  for (unsigned r = 0; r < rows_of(x); ++r)
+  for (unsigned r = 0; r < pestle_rows_of_lane(x) && !x->fit.by_lanes; ++r)
     x->row[r] =
         pestle_kir_madi(x->k, g, x->fit.group_rows, pestle_rows_number(x, r));
 }
@@ -241,10 +246,10 @@ static void make_stages(pestle_direct_rows_t* x) {
   for (uint32_t i = 0; i < x->r.stages; ++i) {
     pk_t values[PESTLE_SCAN_MOST_ROWS];
     begin_step(x);
-    for (unsigned r = 0; r < rows_of(x); ++r)
+    for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r)
       values[r] = pestle_rows_value(x, x->r.stage[i], r);
     begin_stores(x);
-    for (unsigned r = 0; r < rows_of(x); ++r) {
+    for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r) {
       pk_t at = pestle_rows_of_row(x, x->stage_at, r, x->column);
       pestle_direct_store(x->d, x->stage[i], at, values[r]);
     }
@@ -277,7 +282,7 @@ static pestle_status_t make_ones(pestle_direct_rows_t* x) {
 
 static pestle_status_t make_rows(pestle_direct_rows_t* x) {
   const pestle_scan_t* s = &x->s;
-  unsigned rows = rows_of(x);
+  unsigned rows = pestle_rows_of_lane(x);
   pk_t* values = PESTLE_ARENA_ARRAY(
       &x->arena, pk_t,
       (s->carry_count + s->ys_count) * PESTLE_SCAN_MOST_ROWS + 1);
@@ -334,7 +339,7 @@ static pestle_status_t make_turn(pestle_direct_rows_t* x, pk_t t) {
   x->turn = row_of_turn(x, t);
   pestle_rows_forget(x);
   following = row_of_turn(x, following);
-  for (unsigned r = 0; x->lanes && r < rows_of(x); ++r) {
+  for (unsigned r = 0; x->lanes && r < pestle_rows_of_lane(x); ++r) {
     for (uint32_t i = 0; i < x->r.xs; ++i)
       coming[i][r] = pestle_rows_load(x, &x->r.x[i], r, following);
   }
@@ -343,7 +348,7 @@ static pestle_status_t make_turn(pestle_direct_rows_t* x, pk_t t) {
   PESTLE_TRY(make_rows(x));
   end_step(x);
   PESTLE_TRY(make_ones(x));
-  for (unsigned r = 0; x->lanes && r < rows_of(x); ++r) {
+  for (unsigned r = 0; x->lanes && r < pestle_rows_of_lane(x); ++r) {
     for (uint32_t i = 0; i < x->r.xs; ++i)
       pestle_direct_set(x->d, x->x[i][r], coming[i][r]);
   }
@@ -369,7 +374,7 @@ static void store_finals(pestle_direct_rows_t* x) {
   for (size_t i = 0; i < s->carry_count; ++i) {
     const pestle_value_t* v = s->carry[i];
     if (pestle_rows_is_one(v)) continue;
-    for (unsigned r = 0; r < rows_of(x); ++r) {
+    for (unsigned r = 0; r < pestle_rows_of_lane(x); ++r) {
       pk_t value;
       if (pestle_rows_is_own(x, i)) {
         value = pestle_direct_get(x->d, x->own[i][r]);

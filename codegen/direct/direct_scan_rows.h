@@ -33,7 +33,7 @@ typedef struct pestle_direct_rows_t {
   pk_t sums[PESTLE_SCAN_ROWS_DOTS]
            [PESTLE_SCAN_MOST_ROWS];  // of this turn; NONE: not made yet
   pk_t row[PESTLE_SCAN_MOST_ROWS];   // among all
-  pk_t lane, part, column;
+  pk_t lane, part, column, unit;
   pk_t of_group;  // the lane among all of the group
   pk_t stores,
       is_first;  // whether the lane stores its element; whether it is the first
@@ -51,6 +51,10 @@ static inline pk_t pestle_rows_number(pestle_direct_rows_t* x, int64_t value) {
 static inline pk_t pestle_rows_op(pestle_direct_rows_t* x, pestle_op_t o,
                                   pk_t a, pk_t b) {
   return pestle_direct_op(x->d, o, a, b);
+}
+// How many rows a lane computes.
+static inline unsigned pestle_rows_of_lane(const pestle_direct_rows_t* x) {
+  return x->fit.by_lanes ? 1 : (unsigned)x->fit.group_rows;
 }
 // Whether carry |i| is in registers of the lanes that compute its elements.
 static inline bool pestle_rows_is_own(const pestle_direct_rows_t* x, size_t i) {

@@ -32,7 +32,10 @@ pk_t pestle_rows_linear(pestle_direct_rows_t* x, const pestle_type_t* type,
 // Element |column| of row |row| of a state or a stage that begins at |base|.
 pk_t pestle_rows_of_row(pestle_direct_rows_t* x, pk_t base, unsigned row,
                         pk_t column) {
-  pk_t at = pestle_rows_number(x, (int64_t)row * x->fit.depth);
+  pk_t at =
+      x->fit.by_lanes
+          ? pestle_kir_madi(x->k, x->row[row], x->fit.depth, PESTLE_KIR_NONE)
+          : pestle_rows_number(x, (int64_t)row * x->fit.depth);
   at = pestle_rows_op(x, PESTLE_OP_ADD, base, at);
   return pestle_rows_op(x, PESTLE_OP_ADD, at, column);
 }
@@ -115,21 +118,15 @@ static pk_t base_of(pestle_direct_rows_t* x, const pestle_scan_dot_t* dot) {
   return dot->carry >= 0 ? x->now : x->stage_at;
 }
 
-// All sums of the row that number |first| is of, side by side.
-static void make_sums(pestle_direct_rows_t* x, uint32_t first, unsigned row) {
-  const pestle_scan_dot_t* like = &x->r.dot[first];
-  uint32_t buffer = buffer_of(x, like);
-  pk_t sums[PESTLE_SCAN_ROWS_DOTS], base = base_of(x, like);
-  bool mine[PESTLE_SCAN_ROWS_DOTS];
-  for (uint32_t d = 0; d < x->r.dots; ++d) {
-    const pestle_scan_dot_t* dot = &x->r.dot[d];
-    mine[d] = dot->carry == like->carry && dot->stage == like->stage;
+// Those of |mine|, a lane's part of them, of the row that begins at |base|.
+static void add_terms(pestle_direct_rows_t* x, uint32_t buffer, pk_t base,
+                      const bool* mine, pk_t* sums) {
+  unsigned align =
+      FOUR * (unsigned)pestle_dtype_size(x->k->buffer.data[buffer].dtype);
+  for (uint32_t d = 0; d < x->r.dots; ++d)
     sums[d] = pestle_kir_float(x->k, PESTLE_F32, 1, 0);
-  }
   for (int64_t i = 0; i < x->fit.each; i += FOUR) {
-    pk_t at = pestle_rows_of_row(x, base, row, term_of(x, i));
-    unsigned align =
-        FOUR * (unsigned)pestle_dtype_size(x->k->buffer.data[buffer].dtype);
+    pk_t at = pestle_rows_op(x, PESTLE_OP_ADD, base, term_of(x, i));
     pk_t four = pestle_kir_load(x->k, buffer, FOUR, at, PESTLE_KIR_NONE, align);
     four = pestle_kir_cast(x->k, four, PESTLE_F32);
     for (uint32_t d = 0; d < x->r.dots; ++d) {
@@ -150,11 +147,66 @@ static void make_sums(pestle_direct_rows_t* x, uint32_t first, unsigned row) {
     }
   }
   for (uint32_t d = 0; d < x->r.dots; ++d) {
+    if (mine[d])
+      sums[d] = pestle_kir_sg_reduce(x->k, sums[d], PESTLE_OP_ADD,
+                                     (unsigned)x->fit.split);
+  }
+}
+
+// The rows one after the other, of which each lane keeps its own. Units begin with different
+// ones: else all would read the same lines of memory at the same time.
+static void make_sums_by_lanes(pestle_direct_rows_t* x, uint32_t buffer,
+                               pk_t base, const bool* mine, pk_t* sums) {
+  int64_t rows = x->fit.group_rows;
+  int64_t each = rows % 4 == 0 ? 4 : rows % 2 == 0 ? 2 : 1;
+  uint32_t kept[PESTLE_SCAN_ROWS_DOTS];
+  for (uint32_t d = 0; d < x->r.dots; ++d) {
     if (!mine[d]) continue;
-    pk_t sum = pestle_kir_sg_reduce(x->k, sums[d], PESTLE_OP_ADD,
-                                    (unsigned)x->fit.split);
-    x->sums[d][row] =
-        pestle_kir_cast(x->k, sum, x->r.dot[d].node->results[0].type->dtype);
+    kept[d] = pestle_direct_variable(x->d, "sum", PESTLE_F32, 1);
+    pestle_direct_set(x->d, kept[d], pestle_kir_float(x->k, PESTLE_F32, 1, 0));
+  }
+  pk_t turns = pestle_rows_number(x, rows / each);
+  pk_t i = pestle_kir_repeat(x->k, "i", rows / each);
+  i = pestle_rows_op(x, PESTLE_OP_REMAINDER,
+                     pestle_rows_op(x, PESTLE_OP_ADD, i, x->unit), turns);
+  for (int64_t e = 0; e < each; ++e) {
+    pk_t row = pestle_kir_madi(x->k, i, each, pestle_rows_number(x, e));
+    pk_t is_own = pestle_rows_op(x, PESTLE_OP_EQ, x->row[0], row);
+    add_terms(x, buffer, pestle_kir_madi(x->k, row, x->fit.depth, base), mine,
+              sums);
+    for (uint32_t d = 0; d < x->r.dots; ++d) {
+      if (!mine[d]) continue;
+      pk_t old = pestle_direct_get(x->d, kept[d]);
+      pestle_direct_set(x->d, kept[d],
+                        pestle_direct_select(x->d, is_own, sums[d], old));
+    }
+  }
+  pestle_kir_end_repeat(x->k, rows / each);
+  for (uint32_t d = 0; d < x->r.dots; ++d) {
+    if (mine[d]) sums[d] = pestle_direct_get(x->d, kept[d]);
+  }
+}
+
+// All sums of the row that number |first| is of, side by side.
+static void make_sums(pestle_direct_rows_t* x, uint32_t first, unsigned row) {
+  const pestle_scan_dot_t* like = &x->r.dot[first];
+  uint32_t buffer = buffer_of(x, like);
+  pk_t sums[PESTLE_SCAN_ROWS_DOTS], base = base_of(x, like);
+  bool mine[PESTLE_SCAN_ROWS_DOTS];
+  for (uint32_t d = 0; d < x->r.dots; ++d) {
+    const pestle_scan_dot_t* dot = &x->r.dot[d];
+    mine[d] = dot->carry == like->carry && dot->stage == like->stage;
+  }
+  if (x->fit.by_lanes) {
+    make_sums_by_lanes(x, buffer, base, mine, sums);
+  } else {
+    pk_t zero = pestle_rows_number(x, 0);
+    add_terms(x, buffer, pestle_rows_of_row(x, base, row, zero), mine, sums);
+  }
+  for (uint32_t d = 0; d < x->r.dots; ++d) {
+    if (mine[d])
+      x->sums[d][row] = pestle_kir_cast(
+          x->k, sums[d], x->r.dot[d].node->results[0].type->dtype);
   }
 }
 

@@ -209,6 +209,8 @@ typedef enum pestle_target_flag_e {
   // SG_REDUCE waits for the lanes of its subgroup alone, but of integers of 64 bits: else
   // for all of the group.
   PESTLE_TARGET_SUBGROUPS = 128,
+  // A wide group that is alone in its launch may be of as many units as the target has cores.
+  PESTLE_TARGET_WIDE_LAUNCHES = 256,
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.

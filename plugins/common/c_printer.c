@@ -164,8 +164,11 @@ static void measure(c_printer_t* p) {
   uint64_t lanes_of_group = (uint64_t)p->lane[0] * p->lane[1] * p->lane[2];
   p->wide = p->target->group_lanes && p->lane[2] > 1 &&
             lanes_of_group > p->target->group_lanes;
-  if (p->wide && (!p->d->wide_barrier || p->groups[2] > 1 ||
-                  p->k->shared_bytes || p->source)) {
+  p->launch_wide = p->wide && p->lane[2] > PESTLE_WIDE_GROUP;
+  bool alone = p->groups[0] * p->groups[1] == 1 && p->d->launch_barrier;
+  if (p->wide &&
+      (!p->d->wide_barrier || p->groups[2] > 1 || p->k->shared_bytes ||
+       p->source || (p->launch_wide && !alone))) {
     pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
                           "a group has more lanes than an execution unit");
   }
@@ -590,7 +593,9 @@ static void instruction(c_printer_t* p, uint32_t id) {
     case PESTLE_KIR_BARRIER:
       if (p->has_lanes)
         pestle_c_printer_line(p, "%s;",
-                              p->wide ? p->d->wide_barrier : p->d->barrier);
+                              p->launch_wide ? "pestle_launch_barrier()"
+                              : p->wide      ? p->d->wide_barrier
+                                             : p->d->barrier);
       return;
     case PESTLE_KIR_SG_REDUCE:
       reduce_lanes(p, id);
@@ -951,15 +956,16 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   snprintf(numbers[3], sizeof numbers[3], "%u",
            p->lane[0] * p->lane[1] * (p->wide ? 1 : p->lane[2]));
   char wide[64] = "";
-  if (p->wide)
+  if (p->wide && !p->launch_wide)
     snprintf(wide, sizeof wide, "%s(1, 1, %u) ", p->d->wide_kernel, p->lane[2]);
   pestle_plugin_text_t arguments = {.host = p->host};
   unsigned n = 0;
   if (!p->d->blocks) n = put_arguments(p, &arguments, ",\n    ");
   snprintf(count, sizeof count, "%u", n);
   // With the number of groups a unit holds the compiler knows how many registers
-  // roles begin with; else it may leave out what they ask for.
-  const char* roles = pestle_c_printer_has_tiles(p) ? ", 1" : "";
+  // roles begin with; else it may leave out what they ask for. One group of a wide one is
+  // all that a unit has: loads go ahead of their uses in registers that are there.
+  const char* roles = p->wide || pestle_c_printer_has_tiles(p) ? ", 1" : "";
   uint32_t groups = pestle_kir_cluster(p->k);
   const char* cluster =
       groups > 1 ? pestle_c_printer_format(p, " __cluster_dims__(%u, 1, 1)",
@@ -971,6 +977,7 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
       "wide",     wide,    "cluster",  cluster,    NULL};
   put_head(p, out, pairs);
   if (p->d->wait) pestle_plugin_text_put(out, p->d->wait);
+  if (p->launch_wide) pestle_plugin_text_put(out, p->d->launch_barrier);
   pestle_c_printer_helpers(p, out);
   pestle_c_printer_tile_functions(p, out);
   pestle_c_printer_unit_functions(p, out);
@@ -1078,6 +1085,7 @@ static pestle_status_t print_all(c_printer_t* p,
     // A unit is a work-group: there are as many along z.
     out->group[2] = p->lane[2];
     out->lane[2] = 1;
+    out->is_wide_launch = p->launch_wide;
   }
   out->table = p->table;
   out->shared_bytes = (uint32_t)p->shared_bytes;
@@ -1088,7 +1096,8 @@ pestle_status_t pestle_c_printer_print_source(
     const pestle_host_t* host, const pestle_c_printer_target_t* target,
     const pestle_kir_t* signature, const pestle_source_text_t* source,
     pestle_c_printer_kernel_t* out_kernel) {
-  *out_kernel = (pestle_c_printer_kernel_t){{NULL, 0}, {0}, {0}, false, 0};
+  *out_kernel =
+      (pestle_c_printer_kernel_t){{NULL, 0}, {0}, {0}, false, 0, false};
   if (source && source->whole) {
     for (int a = 0; a < 3; ++a) {
       out_kernel->group[a] = (uint32_t)signature->group[a];

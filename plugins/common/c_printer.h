@@ -150,6 +150,9 @@ typedef struct pestle_c_printer_dialect_t {
   const char* flush_exp2;
   // Of a wide group: what stands before its (x, y, z), and its barrier.
   const char *wide_kernel, *wide_barrier;
+  // Of one of more units than PESTLE_WIDE_GROUP, which is alone in its launch: the function
+  // that its barrier calls. NULL: there are none.
+  const char* launch_barrier;
   // A function pestle_grid_wait(bool): what earlier kernels wrote is seen from there on, and
   // later ones may begin, where it is told so. It gives a zero that |opening| adds to each address, since a
   // compiler may move reads of what it takes for constant past anything but what makes
@@ -175,6 +178,7 @@ typedef struct pestle_c_printer_kernel_t {
   uint32_t lane[3];    // lanes of each
   bool table;  // arguments are in a table in memory, whose address is passed
   uint32_t shared_bytes;  // of all shared arrays, each at a multiple of 64
+  bool is_wide_launch;    // all of its work-groups must run at once
 } pestle_c_printer_kernel_t;
 
 // UNSUPPORTED names what |target| cannot express.

@@ -159,6 +159,7 @@ typedef struct c_printer_t {
   bool has_lanes;
   bool waits;  // it has a GRID_WAIT
   bool wide;   // the group is spread over execution units by its index along z
+  bool launch_wide;  // and is alone in its launch
   bool table;
   uint64_t shared_bytes;  // of the shared arrays that are printed
   uint32_t lane[3], groups[3];

@@ -5,7 +5,7 @@
 
 #include "plugins/common/error.h"
 
-#define MAGIC UINT64_C(0x3430414455435350)  // "PSCUDA04"
+#define MAGIC UINT64_C(0x3530414455435350)  // "PSCUDA05"
 enum { MOST_ARGUMENTS = 512, MOST_LANES = 1024 };
 
 typedef struct header_t {
@@ -16,7 +16,7 @@ typedef struct header_t {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
-  uint32_t waits;
+  uint32_t waits, at_once;
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   uint64_t code_size;
@@ -57,6 +57,7 @@ pestle_status_t pestle_cuda_artifact_pack(const pestle_host_t* host,
   h.param_count = a->param_count;
   h.dynamic_shared = a->dynamic_shared;
   h.waits = a->waits;
+  h.at_once = a->at_once;
   h.map_count = a->map_count;
   h.code_size = a->code_size;
   memcpy(h.map, a->map, sizeof h.map);
@@ -140,6 +141,7 @@ pestle_status_t pestle_cuda_artifact_open(const pestle_host_t* host,
                                     .param_count = h.param_count,
                                     .dynamic_shared = h.dynamic_shared,
                                     .waits = h.waits != 0,
+                                    .at_once = h.at_once != 0,
                                     .map_count = h.map_count,
                                     .code = code,
                                     .code_size = size - sizeof h};

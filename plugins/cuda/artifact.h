@@ -28,6 +28,7 @@ typedef struct cuda_artifact_t {
   uint32_t dynamic_shared;  // bytes
   // Its text waits for the kernel before it, so that it may be launched before that ends.
   bool waits;
+  bool at_once;  // all of its groups, by a cooperative launch
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   const void* code;  // borrowed; PTX ends with a 0

@@ -99,6 +99,30 @@
   "  return zero;\n"                                                     \
   "#endif\n}\n#endif\n"
 
+// All groups of a cooperative launch wait for each other by a word that the driver gives
+// it, as the toolkit's cooperative groups do: %envreg1 and 2 have the address of what lies
+// before it. Each group adds 1 and the first what makes the highest bit change with the
+// last of them, so that the other bits are 0 again.
+#define LAUNCH_BARRIER                                                       \
+  "static __device__ __forceinline__ void pestle_launch_barrier() {\n"       \
+  "  __syncthreads();\n"                                                     \
+  "  if (!(threadIdx.x | threadIdx.y)) {\n"                                  \
+  "    unsigned int high, low, before, now;\n"                               \
+  "    asm(\"mov.u32 %0, %%envreg1;\" : \"=r\"(high));\n"                    \
+  "    asm(\"mov.u32 %0, %%envreg2;\" : \"=r\"(low));\n"                     \
+  "    unsigned long long at = ((unsigned long long)high << 32 | low);\n"    \
+  "    unsigned int all = 0x80000001u - gridDim.z;\n"                        \
+  "    asm volatile(\"atom.add.release.gpu.global.u32 %0, [%1 + 4], %2;\"\n" \
+  "        : \"=r\"(before) : \"l\"(at), \"r\"(blockIdx.z ? 1u : all)\n"     \
+  "        : \"memory\");\n"                                                 \
+  "    do {\n"                                                               \
+  "      asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1 + 4];\"\n"         \
+  "          : \"=r\"(now) : \"l\"(at) : \"memory\");\n"                     \
+  "    } while (!((now ^ before) >> 31));\n"                                 \
+  "  }\n"                                                                    \
+  "  __syncthreads();\n"                                                     \
+  "}\n"
+
 const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
@@ -142,6 +166,7 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
         "asm volatile(\"barrier.cluster.arrive.release.aligned;\\n\"\n"
         "               \"barrier.cluster.wait.acquire.aligned;\" "
         "::: \"memory\")",
+    .launch_barrier = LAUNCH_BARRIER,
     .shuffle_xor = "__shfl_xor_sync(0xffffffffu, $v, $m)",
     .ballot = "__ballot_sync(0xffffffffu, $v)",
     .popcount = "__popc($a)",

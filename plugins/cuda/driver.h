@@ -41,6 +41,7 @@ typedef struct CUlaunchAttribute_st {
   union {
     cuuint64_t words[8];
     int programmaticStreamSerializationAllowed;
+    int cooperative;
   } value;
 } CUlaunchAttribute;
 typedef struct CUlaunchConfig_st {

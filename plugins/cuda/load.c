@@ -62,6 +62,18 @@ static uint32_t share_of_unit(const cuda_device_t* d,
   return bytes > (int64_t)own ? (uint32_t)bytes : own;
 }
 
+// What runs at once has no more groups than the device has units for.
+static pestle_status_t check_groups(const cuda_device_t* d,
+                                    const pestle_loaded_t* loaded) {
+  if (!loaded->at_once || loaded->group[2] <= (uint32_t)d->units) return NULL;
+  return PESTLE_PLUGIN_ERROR(
+      d->owner->host, INCOMPATIBLE,
+      "cuda: kernel %s is for %u units at once, and device %d (%s) has %d; "
+      "compile the module on it",
+      loaded->name, (unsigned)loaded->group[2], (int)d->index, d->name,
+      (int)d->units);
+}
+
 // Above 48 KiB a kernel must be allowed what it asks for.
 static pestle_status_t allow_shared(const cuda_device_t* d,
                                     const pestle_loaded_t* loaded) {
@@ -83,6 +95,7 @@ static pestle_status_t allow_shared(const cuda_device_t* d,
 static pestle_status_t fill(const cuda_device_t* d, const cuda_artifact_t* a,
                             pestle_loaded_t* loaded) {
   PESTLE_TRY(check_arch(d, a));
+  PESTLE_TRY(check_groups(d, loaded));
   PESTLE_TRY(load_module(d, a, loaded));
   PESTLE_CUDA_TRY(d, cuModuleGetFunction,
                   (&loaded->function, loaded->module, a->name));
@@ -113,6 +126,7 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
                               .param_count = a.param_count,
                               .dynamic_shared = a.dynamic_shared,
                               .waits = a.waits,
+                              .at_once = a.at_once,
                               .map_count = a.map_count};
   memcpy(loaded->map, a.map, sizeof loaded->map);
   memcpy(loaded->name, a.name, sizeof loaded->name);

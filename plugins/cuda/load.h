@@ -16,7 +16,8 @@ struct pestle_loaded_s {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
-  bool waits;  // for the kernel before it
+  bool waits;    // for the kernel before it
+  bool at_once;  // all groups run at the same time
   // What it is given where it does, so that a unit has no more than its share of groups.
   uint32_t early_shared;
   uint32_t map_count;

@@ -204,7 +204,7 @@ static pestle_status_t make_map(const cuda_device_t* d,
 static CUresult launch_kernel(const cuda_device_t* d, CUstream stream,
                               const pestle_loaded_t* k, void** arguments,
                               bool early) {
-  if (!early) {
+  if (!early && !k->at_once) {
     return d->owner->driver.cuLaunchKernel(
         k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
         k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);
@@ -212,6 +212,10 @@ static CUresult launch_kernel(const cuda_device_t* d, CUstream stream,
   CUlaunchAttribute attribute = {
       .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
       .value.programmaticStreamSerializationAllowed = 1};
+  if (k->at_once) {
+    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attribute.value.cooperative = 1;
+  }
   CUlaunchConfig config = {
       k->group[0], k->group[1],     k->group[2], k->lane[0], k->lane[1],
       k->lane[2],  k->early_shared, stream,      &attribute, 1};

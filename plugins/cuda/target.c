@@ -171,7 +171,8 @@ static void add_tf32_unit(pestle_target_caps_t* caps,
 }
 
 static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
-  if (has_clusters(arch->name)) caps->flags |= PESTLE_TARGET_WIDE_GROUPS;
+  if (has_clusters(arch->name))
+    caps->flags |= PESTLE_TARGET_WIDE_GROUPS | PESTLE_TARGET_WIDE_LAUNCHES;
   if (has_units(arch->name)) {
     caps->flags |= PESTLE_TARGET_ASYNC_COPY;
     add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
@@ -299,7 +300,8 @@ static pestle_status_t build(const pestle_host_t* host,
   cuda_artifact_t a = {.map_count = 0,
                        .arg_count = kernel->arg_count,
                        .param_count = kernel->param_count,
-                       .dynamic_shared = printed->shared_bytes};
+                       .dynamic_shared = printed->shared_bytes,
+                       .at_once = printed->is_wide_launch};
   pestle_c_printer_name(kernel, a.name, sizeof a.name);
   if (source && source->whole) {
     snprintf(a.name, sizeof a.name, "%s", source->entry);
@@ -318,8 +320,8 @@ static pestle_status_t build(const pestle_host_t* host,
       pestle_cuda_nvrtc_compile(host, &job, out_code, &a.is_ptx, a.arch);
   host->free(host->self, text, printed->text.size + 1);
   bool own;
-  a.waits =
-      !(source && source->whole) && pestle_cuda_arch_number(a.arch, &own) >= 90;
+  a.waits = !(source && source->whole) && !a.at_once &&
+            pestle_cuda_arch_number(a.arch, &own) >= 90;
   a.code = out_code->data;
   a.code_size = out_code->size;
   *out_artifact = a;

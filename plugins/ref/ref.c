@@ -95,6 +95,12 @@ static void describe_ops(pestle_target_caps_t* caps) {
 // "simtm" units such as Apple's, "simt8" subgroups of 8, "simt1" none; "simtw" is
 // "simt" without integers of 64 bits.
 #define SIMT "simt"
+#define HOPPER "90"
+#define LITTLE "90c"  // more cores, each with less memory
+
+static bool is_hopper(const char* number) {
+  return !strncmp(number, HOPPER, strlen(HOPPER));
+}
 
 static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   const char* number = cpu + strlen(SIMT);
@@ -108,10 +114,12 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
     caps->max_lanes_axis[axis] = 1024;
     caps->max_groups_axis[axis] = INT32_MAX;
   }
-  caps->cores = 4;
+  caps->cores = !strcmp(number, LITTLE) ? 64 : 4;
   caps->flags |= PESTLE_TARGET_LANES;
-  if (!strcmp(number, "90"))
-    caps->flags |= PESTLE_TARGET_APPROX | PESTLE_TARGET_WIDE_GROUPS;
+  if (is_hopper(number)) {
+    caps->flags |= PESTLE_TARGET_APPROX | PESTLE_TARGET_WIDE_GROUPS |
+                   PESTLE_TARGET_WIDE_LAUNCHES;
+  }
   if (caps->subgroup != 32) return;
   caps->flags |= PESTLE_TARGET_SUBGROUPS;
   if (!strcmp(number, "m")) {
@@ -161,7 +169,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                            .n = 8,
                            .k = 8,
                            .lanes = 32};
-  if (strcmp(number, "90") != 0) return;
+  if (!is_hopper(number)) return;
   caps->intrinsic[caps->intrinsic_count++] =
       (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
                            .a = PESTLE_F8E4M3FN,
@@ -174,6 +182,8 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->scratch_bytes = 227 << 10;
   caps->register_bytes_lane = 255 * 4;
   caps->register_bytes_group = 256 << 10;
+  if (!strcmp(number, LITTLE))
+    caps->scratch_bytes = caps->register_bytes_group = 48 << 10;
   for (int i = 0; i < 2; ++i) {
     caps->intrinsic[caps->intrinsic_count++] =
         (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
@@ -257,7 +267,7 @@ static bool is_lanes(const char* cpu) {
 }
 
 static bool knows_lanes(const char* cpu) {
-  static const char* const kinds[] = {"", "1", "8", "90", "m", "w"};
+  static const char* const kinds[] = {"", "1", "8", HOPPER, LITTLE, "m", "w"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     if (!strcmp(cpu + strlen(SIMT), kinds[i])) return true;
   }
@@ -282,7 +292,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   if (is_lanes(cpu) && !knows_lanes(cpu)) {
     return REF_ERROR(host_of(self), UNSUPPORTED,
                      "ref knows no '%s': simt, simt1, simt8, simt90, "
-                     "simtm and simtw are GPUs that it describes",
+                     "simt90c, simtm and simtw are GPUs that it describes",
                      cpu);
   }
   if (is_lanes(cpu)) describe_lanes(cpu, &caps);

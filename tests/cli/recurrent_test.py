@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("recurrent", ROOT / "bench/h200/recurrent.py")
 bench = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench)
-CPUS = ("simt90", "simt", "simt8", "simt1", "simtw")
+CPUS = ("simt90", "simt90c", "simt", "simt8", "simt1", "simtw")
 bad = []
 
 
@@ -116,6 +116,20 @@ def test_layers():
         x = rng.standard_normal((t, b, h)).astype(np.float32)
         check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
               cpus=(cpu,), scans=scans)
+    # And those of a launch of one group; each lane of an element takes a row where there
+    # are more than a few.
+    for case, rows in (("lstm_128_3_1", 1), ("lstm_128_3_2", 2), ("lstm_128_3_7", 7),
+                       ("gru_128_2_32", 32)):
+        _, h, t, b, _, _ = bench.read(case)
+        x = rng.standard_normal((t, b, h)).astype(np.float32)
+        check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
+              cpus=("simt90c",), scans=1)
+        with tempfile.TemporaryDirectory() as folder:
+            said = pestle("explain", bench.module(case), folder, "--target-cpu", "simt90c")
+        if not any(f"on {n} execution units" in said for n in (16, 32, 64)) or (
+                f" {rows} rows a group" not in said):
+            bad.append(case)
+            print(f"{case}: no wide launch: {said[:1500]}")
 
 
 LOOP = """func.func @main({args}) -> ({results}) {{
@@ -364,7 +378,7 @@ class Random:
         return h + [np.stack(ys)]
 
 
-def test_random(first=0, count=12, cpus=("simt90", "simt8")):
+def test_random(first=0, count=12, cpus=("simt90", "simt90c", "simt8")):
     for seed in range(first, first + count):
         made = Random(seed)
         text = made.build()
@@ -372,9 +386,12 @@ def test_random(first=0, count=12, cpus=("simt90", "simt8")):
 
 
 def test_wide():
-    """Where units hold a layer together the group is a cluster; elsewhere it stays a loop."""
-    text = bench.module("gru_200_3_2")
-    for target, wide in (("cuda:sm_90a", True), ("cuda:sm_80", False)):
+    """Where units hold a layer together the group is a cluster, or all of a launch; elsewhere
+    it stays a loop."""
+    for case, target, wide in (("gru_200_3_2", "cuda:sm_90a", "cluster"),
+                               ("gru_200_3_2", "cuda:sm_80", None),
+                               ("gru_512_2_9", "cuda:sm_90a", "launch")):
+        text = bench.module(case)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "m.mlir"
             path.write_text(text, encoding="ascii")
@@ -384,10 +401,11 @@ def test_wide():
         if done.returncode and "cuda" in done.stderr and "no backend" in done.stderr:
             return
         found = ["__cluster_dims__(1, 1, 8)" in done.stdout,
-                 "barrier.cluster.wait.acquire" in done.stdout]
-        if found != [wide, wide]:
+                 "barrier.cluster.wait.acquire" in done.stdout,
+                 "  pestle_launch_barrier();" in done.stdout]
+        if found != [wide == "cluster", wide == "cluster", wide == "launch"]:
             bad.append(f"wide {target}")
-            print(f"wide {target}: {found}, not {wide}: {done.stderr[:500]}")
+            print(f"wide {case} {target}: {found}, not {wide}: {done.stderr[:500]}")
 
 
 def test_same_next():

@@ -906,6 +906,9 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f,
                           void** arguments, void** extra) {
   NEED();
+  if (c->numAttrs == 1 && c->attrs->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+    return CUDA_ERROR_NOT_SUPPORTED;  // its groups run one after the other
+  }
   if (c->numAttrs != 1 ||
       c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
       c->attrs->value.programmaticStreamSerializationAllowed != 1) {
