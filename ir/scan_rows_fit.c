@@ -75,22 +75,24 @@ static int64_t words_for_columns(const pestle_scan_rows_t* r,
 }
 
 static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
-                 int64_t units, const pestle_scan_rows_room_t* room,
+                 int64_t units, bool by_lanes,
+                 const pestle_scan_rows_room_t* room,
                  pestle_scan_rows_fit_t* fit) {
   int64_t subgroup = room->subgroup ? room->subgroup : 32;
   memset(fit, 0, sizeof(*fit));
   if (r->width % units) return false;
   fit->units = units;
   fit->split = split;
+  fit->by_lanes = by_lanes;
   fit->depth = aligned(r->width, FOUR * split);
   fit->each = fit->depth / split;
   fit->lanes = aligned(r->width / units * split, subgroup);
   fit->group_rows = rows_of_group(r, room->groups / units);
-  if (units > room->units && fit->group_rows != r->rows) {
-    fit->by_lanes = split == subgroup && r->rows <= split;
-    if (!fit->by_lanes) return false;
+  if (by_lanes) {
+    if (split != subgroup || r->rows > split) return false;
     fit->group_rows = r->rows;
   }
+  if (units > room->units && fit->group_rows != r->rows) return false;
   if (fit->lanes > room->lanes) return false;
   int64_t words = words_for_columns(r, room, fit);
   if (units == 1) {
@@ -122,7 +124,7 @@ static int64_t cycles_of(const pestle_scan_rows_t* r,
   int64_t sums = r->dots * fit->each;
   int64_t lane = fit->by_lanes ? 2 * r->ops + (sums + joins) * fit->group_rows
                                : (2 * r->ops + sums) * fit->group_rows + joins;
-  int64_t rounds = warps > 2 * SCHEDULERS ? (warps + 3) / SCHEDULERS : 2;
+  int64_t rounds = (warps + SCHEDULERS - 1) / SCHEDULERS;
   int64_t barrier = fit->units > PESTLE_WIDE_GROUP ? LAUNCH_BARRIER
                     : fit->units > 1               ? WIDE_BARRIER
                                                    : 0;
@@ -136,12 +138,18 @@ bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,
   int64_t least = 0;
   int64_t most =
       room->launch_units > room->units ? room->launch_units : room->units;
-  for (int64_t units = 1; units <= most; units *= 2) {
-    for (int64_t split = 1; split <= MOST_SPLIT; split *= 2) {
+  for (int64_t units = 1; units <= most;
+       units = units < room->units ? 2 * units : units + 1) {
+    bool alone = units > room->units;
+    // From the last bit on the rows are the lanes'.
+    for (int64_t way = 1; way <= MOST_SPLIT << alone; way *= 2) {
       pestle_scan_rows_fit_t fit;
+      bool by_lanes = way > MOST_SPLIT;
+      int64_t split = by_lanes ? MOST_SPLIT : way;
       bool whole = split == 1 || (split <= room->subgroup &&
                                   FOUR * split <= aligned(r->width, FOUR));
-      if (!whole || !fits(r, state, split, units, room, &fit)) continue;
+      if (!whole || !fits(r, state, split, units, by_lanes, room, &fit))
+        continue;
       int64_t cycles = cycles_of(r, &fit);
       if (!found || cycles < least) {
         least = cycles;

@@ -948,6 +948,38 @@ static void put_references(c_printer_t* p, pestle_plugin_text_t* out) {
   }
 }
 
+// Whether registers are what lanes hold through a loop in which they wait for each other,
+// and no unit has a second group: then the compiler may spend all it has, and lets loads and
+// chains of arithmetic overlap, which a guess at more groups would forbid.
+static bool keeps_registers(const c_printer_t* p) {
+  enum { MOST_BUFFERS = 512, LEAST_WORDS = 32 };
+  uint64_t groups = (uint64_t)p->groups[0] * p->groups[1] * p->groups[2];
+  uint64_t written[MOST_BUFFERS / 64] = {0}, loops = 0, words = 0;
+  bool waits = false;
+  if (p->wide) return true;
+  if (groups > p->target->units || p->k->buffer_count > MOST_BUFFERS)
+    return false;
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
+    char kind = pestle_kir_op_info(n->op).klass;
+    if (kind == 'B') {
+      bool turns = n->op == PESTLE_KIR_FOR && n->arg[3] == PESTLE_KIR_SERIAL;
+      loops = loops << 1 | turns;
+    } else if (kind == 'E') {
+      loops >>= 1;
+    } else if (n->op == PESTLE_KIR_STORE && loops) {
+      written[n->arg[0] / 64] |= UINT64_C(1) << n->arg[0] % 64;
+    }
+    waits |= n->op == PESTLE_KIR_BARRIER && loops;
+  }
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* buffer = pestle_kir_buffer(p->k, b);
+    if (buffer->scope == PESTLE_KIR_PRIVATE && !(written[b / 64] >> b % 64 & 1))
+      words += buffer->count * buffer->lanes;
+  }
+  return waits && words >= LEAST_WORDS;
+}
+
 static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   char name[256], count[16], numbers[4][16];
   pestle_c_printer_name(p->k, name, sizeof name);
@@ -963,9 +995,9 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   if (!p->d->blocks) n = put_arguments(p, &arguments, ",\n    ");
   snprintf(count, sizeof count, "%u", n);
   // With the number of groups a unit holds the compiler knows how many registers
-  // roles begin with; else it may leave out what they ask for. One group of a wide one is
-  // all that a unit has: loads go ahead of their uses in registers that are there.
-  const char* roles = p->wide || pestle_c_printer_has_tiles(p) ? ", 1" : "";
+  // roles begin with; else it may leave out what they ask for.
+  const char* roles =
+      pestle_c_printer_has_tiles(p) || keeps_registers(p) ? ", 1" : "";
   uint32_t groups = pestle_kir_cluster(p->k);
   const char* cluster =
       groups > 1 ? pestle_c_printer_format(p, " __cluster_dims__(%u, 1, 1)",

@@ -167,6 +167,7 @@ typedef struct pestle_c_printer_target_t {
   unsigned features;        // pestle_c_printer_feature_t
   uint32_t max_groups[3];   // beyond them a group loop is a loop
   uint32_t group_lanes;     // of an execution unit, where groups may be wide
+  uint32_t units;           // execution units; 0: unknown
   uint32_t thread_lanes;    // lanes of a work-group of a kernel without lanes
   uint32_t argument_limit;  // |blocks|: more arguments come through a table
 } pestle_c_printer_target_t;

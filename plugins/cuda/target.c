@@ -71,6 +71,8 @@ static bool has_f8(const char* arch) {
 }
 
 static pestle_c_printer_target_t text_target(const char* arch) {
+  cuda_arch_t row = {.units = 0};
+  (void)pestle_cuda_arch_find(arch, &row);
   return (pestle_c_printer_target_t){
       .dialect = &pestle_cuda_dialect,
       .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_F64 |
@@ -83,6 +85,7 @@ static pestle_c_printer_target_t text_target(const char* arch) {
                   (has_tiles(arch) ? PESTLE_C_PRINTER_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .group_lanes = has_clusters(arch) ? GROUP_LANES : 0,
+      .units = row.units,
       .thread_lanes = THREAD_LANES,
       .argument_limit = UINT32_MAX};
 }
