@@ -42,6 +42,8 @@ CASES = [
     gradient(8, 16, 7, 30, 3, "f16"),
     gradient(16, 12, 3, 64, 3, "f16"),
     gradient(8, 17, 16, 34, 1, "f16"),
+    # 81 whole steps: the last group's steps begin past their end.
+    gradient(16, 18, 8, 48, 3, "f16"),
 ]
 
 

@@ -79,6 +79,9 @@ static void fetch_ahead(shared_emit_t* t, pestle_kir_id_t at, bool asks) {
   pestle_kir_builder_t* k = t->k;
   bool whole = t->t->parts == 1;
   pestle_kir_id_t step = whole ? at : pestle_kir_madi(k, at, 1, t->first);
+  // What the last part has fewer of is not fetched: the least says so of addresses too.
+  if (t->steps % t->t->parts)
+    step = pestle_shared_tile_min(t, step, t->steps - 1);
   pestle_kir_id_t to =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, at, t->t->slots);
   if (asks) {
