@@ -100,6 +100,40 @@ static bool ends_alike(const pestle_fuse_t* f, uint32_t group,
       &f->extents, &pestle_fuse_node(f, item)->results[0], &node->results[0]);
 }
 
+// Whether rows alone read |v|, also regrouped ones: they take what makes it.
+static bool only_rows_read(const pestle_fuse_t* f, const pestle_value_t* v) {
+  if (!v->uses) return false;
+  for (const pestle_use_t* u = v->uses; u; u = u->next) {
+    if (u->user->block != f->block) return false;
+    bool rows = u->user->op == PESTLE_OP_RESHAPE
+                    ? only_rows_read(f, &u->user->results[0])
+                    : pestle_fuse_kind_of(u->user) == PESTLE_FUSE_KIND_ROW;
+    if (!rows) return false;
+  }
+  return true;
+}
+
+// Whether |node| is a wider copy, for rows, of what another op reads behind the kernel: as a
+// second result it would be more bytes than the first, written and read.
+static bool widens_kept(pestle_fuse_t* f, uint32_t group,
+                        const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_CONVERT) return false;
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  if (pestle_type_bytes(x->type) >= pestle_type_bytes(node->results[0].type) ||
+      !only_rows_read(f, &node->results[0])) {
+    return false;
+  }
+  for (const pestle_use_t* u = x->uses; u; u = u->next) {
+    if (u->user == node) continue;
+    if (u->user->block != f->block ||
+        pestle_fuse_kind_of(u->user) != PESTLE_FUSE_KIND_MAP ||
+        !is_safe(f, group, u->user)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Full-size operands from other heroes are read once an element: always fine.
 static pestle_fuse_reason_t refuses_follower(pestle_fuse_t* f, uint32_t group,
                                              uint32_t item, bool rows_only) {
@@ -111,6 +145,7 @@ static pestle_fuse_reason_t refuses_follower(pestle_fuse_t* f, uint32_t group,
   pestle_fuse_reason_t why =
       pestle_fuse_refuses_follower(f, g, node, rows_only);
   if (!why) why = lacks_room(g, node);
+  if (!why && widens_kept(f, group, node)) why = PESTLE_FUSE_REASON_WIDENED;
   return why || is_safe(f, group, node) ? why : PESTLE_FUSE_REASON_CIRCLE;
 }
 

@@ -19,7 +19,7 @@ UNSEEN = {
     "many-results", "own-loops", "source", "left-transpose", "dot-reshape",
     "dot-slice", "bias", "gather-again", "many-readers", "second-result",
     "result-shape", "order", "one-place", "other-shape", "composite-rows",
-    "no-fuse", "along-k",
+    "no-fuse", "along-k", "widened",
 }  # fmt: skip
 
 CONV = """\
