@@ -238,6 +238,17 @@ static unsigned load_align(const pestle_emit_t* e, uint32_t buffer,
                       b->align);
 }
 
+// What is left of |align| where the place is |most| instead, or 0.
+static unsigned still_aligned(const pestle_emit_t* e, uint32_t buffer,
+                              unsigned align, int64_t most) {
+  if (!align) return 0;
+  unsigned size =
+      pestle_dtype_size((pestle_dtype_t)e->k->buffer.data[buffer].dtype);
+  while (align > size && most * size % align)
+    align /= 2;
+  return align > size ? align : 0;
+}
+
 // Lanes that follow each other in memory, those for which |guard| holds.
 static pestle_kir_id_t load_lanes(pestle_emit_t* e, uint32_t buffer,
                                   pestle_kir_id_t index,
@@ -354,12 +365,14 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
     return pestle_kir_load(e->k, buffer, 1, at.scalar, PESTLE_KIR_NONE, 0);
   }
   if (at.vector == PESTLE_KIR_NONE && !varies && at.step == 1) {
+    unsigned align = guarded && clamped ? 0 : load_align(e, buffer, flat);
     if (!clamped) {
-      at.scalar = pestle_emit_clamp(e, at.scalar, 0, count - e->valid);
+      int64_t most = count - e->valid;
+      at.scalar = pestle_emit_clamp(e, at.scalar, 0, most);
+      align = still_aligned(e, buffer, align, most);
     }
     return pestle_kir_load(e->k, buffer, e->lanes, at.scalar,
-                           pestle_emit_mask(e, at.scalar),
-                           guarded ? 0 : load_align(e, buffer, flat));
+                           pestle_emit_mask(e, at.scalar), align);
   }
   if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1) {
     within_t within = take_guard(e, condition, flat);

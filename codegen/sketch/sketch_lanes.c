@@ -179,6 +179,39 @@ pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
   return any ? pestle_schedule_inline(k->nest, inlined) : NULL;
 }
 
+// The only stage that is not inlined.
+static int32_t only_stage(const pestle_sketch_t* k) {
+  int32_t found = -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)s;
+  }
+  return found;
+}
+
+// Results side by side of the one reduction |id| that a thread may have as a vector: all that
+// is read lies side by side along them, or is the same, and there are threads enough.
+static int64_t point_vector(pestle_sketch_t* k, uint32_t id, uint32_t last) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  int64_t vector = vector_of(k, s), all = 1;
+  if (!s->is_reduction || s->combine || s->value_count != 1 || !s->map_count ||
+      y->roots[y->root_count - 1] != last ||
+      !pestle_sketch_strides(k, s, s->roots[s->map_count - 1]).unit ||
+      !moves_vectors(k, s, s->roots[s->map_count - 1]) ||
+      !moves_vectors(k, y, last) || !pestle_sketch_aligned(k, id)) {
+    return 1;
+  }
+  for (uint32_t i = 0; i < y->root_count; ++i)
+    all *= pestle_sketch_extent(k, y->roots[i]);
+  int64_t threads = k->cores * PESTLE_GPU_THREADS_PER_UNIT;
+  while (vector > 1 &&
+         (pestle_sketch_extent(k, last) % vector || all / vector < threads))
+    vector /= 2;
+  return vector;
+}
+
 // Every result, or row of results, is one thread's.
 static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
   PESTLE_TRY(pestle_sketch_inline_kept(k));
@@ -186,11 +219,29 @@ static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
   PESTLE_TRY(pestle_sketch_rows_first(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
+  int32_t only = rows == y->order_count ? only_stage(k) : -1;
+  int64_t vector = only < 0 ? 1 : point_vector(k, (uint32_t)only, leaf);
+  if (vector > 1) {
+    uint32_t inner;
+    PESTLE_TRY(
+        pestle_schedule_split(k->nest, k->anchor, leaf, vector, &leaf, &inner));
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_VECTOR));
+    PESTLE_TRY(pestle_sketch_tile_reduce(
+        k, &(pestle_register_tile_t){.reduce = (uint32_t)only,
+                                     .row = -1,
+                                     .rows = 1,
+                                     .vectors = 1,
+                                     .lanes = vector}));
+  }
   PESTLE_TRY(pestle_sketch_bind_first(k, rows));
-  pestle_sketch_note(k, "points: a thread reduces what it needs alone");
+  pestle_sketch_note(k,
+                     "points: a thread reduces what it needs alone, %" PRId64
+                     " side by side",
+                     vector);
   PESTLE_TRY(place_all(k, leaf));
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (!is_placed(k, s)) PESTLE_TRY(store(k, s));
+    if (!is_placed(k, s) && vector == 1) PESTLE_TRY(store(k, s));
   }
   return NULL;
 }
@@ -223,17 +274,6 @@ static int64_t longest_row(pestle_sketch_t* k, const bool* row) {
     }
   }
   return most;
-}
-
-// The only stage that is not inlined.
-static int32_t only_stage(const pestle_sketch_t* k) {
-  int32_t found = -1;
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (is_placed(k, s)) continue;
-    if (found >= 0) return -1;
-    found = (int32_t)s;
-  }
-  return found;
 }
 
 static int64_t count_results(const pestle_sketch_t* k, const bool* row) {
