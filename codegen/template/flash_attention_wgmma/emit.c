@@ -384,7 +384,6 @@ static void emit_copies(flash_wgmma_t* t) {
   pestle_kir_if(k, pestle_kir_scalar(k, PESTLE_OP_LT, t->first, t->last,
                                      PESTLE_KIR_NONE));
   copy_keys(t, t->first);
-  pestle_kir_end(k);
   flash_slot_t s = take_turn(t, &t->tiles_turn);
   copy_boxes(t, &t->q, &s, t->r.first_row, at(t, 0));
   pestle_kir_id_t block = open_blocks(t, t->first);
@@ -396,6 +395,7 @@ static void emit_copies(flash_wgmma_t* t) {
   s = take_turn(t, &t->values_turn);
   copy_boxes(t, &t->value, &s, at(t, 0),
              pestle_kir_madi(k, block, t->how.keys, at(t, 0)));
+  pestle_kir_end(k);
   pestle_kir_end(k);
   pestle_emit_close_places(t->e, ends);
   pestle_kir_end(k);
@@ -572,14 +572,14 @@ static void emit_rows(flash_wgmma_t* t) {
   uint32_t ends = open_tiles(t);
   find_seat(t);
   t->r.row = pestle_kir_madi(k, t->tile, t->r.tile, t->r.row);
-  flash_slot_t q = take_turn(t, &t->tiles_turn);
   pestle_flash_rows_start(&t->r);
-  wait_full(t, &t->q, &q);
+  // Rows that see no key are not copied: nothing would hold the warps of a warpgroup together
+  // between a wait for them and the next one.
   pestle_kir_if(k, pestle_kir_scalar(k, PESTLE_OP_LT, t->first, t->last,
                                      PESTLE_KIR_NONE));
+  flash_slot_t q = take_turn(t, &t->tiles_turn);
+  wait_full(t, &t->q, &q);
   take_blocks(t, &q);
-  pestle_kir_else(k);
-  give_back(t, &t->q, &q);
   pestle_kir_end(k);
   pestle_flash_rows_results(&t->r, pestle_kir_index(k, 0), t->r.columns / 8);
   pestle_emit_close_places(t->e, ends);
