@@ -21,7 +21,8 @@ static size_t apply(pestle_module_t* module, const char* rule,
                                       .numerics = numerics};
   pestle_arena_t scratch;
   pestle_arena_init(pestle_context_allocator(module->context), &scratch);
-  pestle_pass_context_t ctx = {module->context, NULL, &options, &scratch, NULL};
+  pestle_pass_context_t ctx = {
+      .context = module->context, .options = &options, .scratch = &scratch};
   pestle_block_t* block = pestle_module_entry(module)->body->block;
   size_t applied = 0;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
