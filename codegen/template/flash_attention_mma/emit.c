@@ -7,7 +7,8 @@
 //     scores = q k, in registers; x of them, and its maximum m of each row
 //     what was summed so far is scaled by exp(old m - m)
 //     w = exp(x - m), its sum, and sums += w v
-//   teams: what all found is scaled to one maximum and added up, in their order
+//   teams: what all found is scaled to one maximum and added up, in their order;
+//   groups of a cluster have a part of the blocks each, and are as one
 //   the last stage, from sums and total
 //
 // rows.c has what is between the products. Weights are multiplied as two narrow
@@ -29,7 +30,8 @@ typedef struct flash_t {
   int64_t steps;
   uint32_t query, part, weights;
   bool teams;
-  pestle_kir_id_t batch, subgroup;
+  int64_t parts;  // groups of a cluster
+  pestle_kir_id_t batch, subgroup, rank;
   pestle_kir_id_t first, last;  // blocks that the rows see
 } flash_t;
 
@@ -122,6 +124,19 @@ static void bound_blocks(flash_t* t) {
   if (steps == PESTLE_KIR_NONE) steps = at(t, t->steps);
   t->last = pestle_flash_rows_blocks(&t->r, t->r.first_row, t->r.last_row,
                                      steps, &t->first);
+  if (t->parts == 1) return;
+  pestle_kir_id_t count = pestle_kir_scalar(t->k, PESTLE_OP_SUBTRACT, t->last,
+                                            t->first, PESTLE_KIR_NONE);
+  count = pestle_kir_madi(t->k, count, 1, at(t, t->parts - 1));
+  count = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, count, t->parts);
+  pestle_kir_id_t skipped = pestle_kir_scalar(t->k, PESTLE_OP_MULTIPLY, count,
+                                              t->rank, PESTLE_KIR_NONE);
+  t->first = pestle_kir_scalar(t->k, PESTLE_OP_ADD, t->first, skipped,
+                               PESTLE_KIR_NONE);
+  pestle_kir_id_t end =
+      pestle_kir_scalar(t->k, PESTLE_OP_ADD, t->first, count, PESTLE_KIR_NONE);
+  t->last =
+      pestle_kir_scalar(t->k, PESTLE_OP_MINIMUM, t->last, end, PESTLE_KIR_NONE);
 }
 
 static void take_query(flash_t* t) {
@@ -213,11 +228,35 @@ static pestle_kir_id_t shown_at(const flash_t* t, const shown_t* of,
   return pestle_kir_madi(t->k, place, of->width, at(t, 0));
 }
 
+static pestle_kir_id_t address(const flash_t* t, pestle_kir_op_t op, uint32_t a,
+                               uint32_t b) {
+  return pestle_kir_put(
+      t->k,
+      (pestle_kir_inst_t){
+          .op = (uint16_t)op, .type = PESTLE_ADDR, .lanes = 1, .arg = {a, b}});
+}
+
+// What subgroup |team| has shown or, |by_group|, this one's fellow in group |team| of the
+// cluster.
 static pestle_kir_id_t shown_by(const flash_t* t, const shown_t* of,
-                                int64_t subgroup, pestle_kir_id_t index) {
-  return pestle_kir_load(t->k, of->buffer, of->width,
-                         shown_at(t, of, at(t, subgroup), index),
-                         PESTLE_KIR_NONE, of->width * 4);
+                                int64_t team, bool by_group,
+                                pestle_kir_id_t index) {
+  if (!by_group) {
+    return pestle_kir_load(t->k, of->buffer, of->width,
+                           shown_at(t, of, at(t, team), index), PESTLE_KIR_NONE,
+                           of->width * 4);
+  }
+  pestle_kir_id_t own = address(t, PESTLE_KIR_REF, of->buffer,
+                                shown_at(t, of, t->subgroup, index));
+  pestle_kir_id_t there = address(t, PESTLE_KIR_REF_AT, own, at(t, team));
+  return pestle_kir_put(t->k, (pestle_kir_inst_t){.op = PESTLE_KIR_LOAD_AT,
+                                                  .type = PESTLE_F32,
+                                                  .lanes = (uint8_t)of->width,
+                                                  .arg = {there, at(t, 0)}});
+}
+
+static void meet_groups(const flash_t* t) {
+  pestle_kir_act(t->k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
 }
 
 static void show(const flash_t* t, const shown_t* of, uint32_t registers) {
@@ -227,22 +266,45 @@ static void show(const flash_t* t, const shown_t* of, uint32_t registers) {
   pestle_kir_end(t->k);
 }
 
-// |count| of what all teams have shown, from |first| on, joined by |op| in |registers|.
-static void join(const flash_t* t, const shown_t* of, pestle_op_t op,
-                 pestle_kir_id_t first, int64_t count, uint32_t registers) {
+// |count| of what all teams, or groups, have shown, from |first| on, joined by |op| in
+// |registers|.
+static void join(const flash_t* t, const shown_t* of, bool by_group,
+                 pestle_op_t op, pestle_kir_id_t first, int64_t count,
+                 uint32_t registers) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t j = pestle_kir_unroll(k, "j", count);
   pestle_kir_id_t from = pestle_kir_madi(k, j, 1, first);
   if (t->r.beyond && count < of->count) {
     from = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, from, of->count - 1);
   }
-  pestle_kir_id_t all = shown_by(t, of, 0, from);
-  for (int64_t i = 1; i < SUBGROUPS; ++i) {
-    pestle_kir_id_t more = shown_by(t, of, i, from);
+  int64_t teams = by_group ? t->parts : SUBGROUPS;
+  pestle_kir_id_t all = shown_by(t, of, 0, by_group, from);
+  for (int64_t i = 1; i < teams; ++i) {
+    pestle_kir_id_t more = shown_by(t, of, i, by_group, from);
     all = pestle_kir_scalar(k, op, all, more, PESTLE_KIR_NONE);
   }
   pestle_flash_put(&t->r, registers, j, all);
   pestle_kir_end(k);
+}
+
+// Joins what the groups of the cluster found, of which each subgroup has |part| columns of
+// eight: the first group has them then.
+static void join_groups(flash_t* t, int64_t part) {
+  pestle_kir_id_t zero = at(t, 0);
+  shown_t maxima = add_shown(t, "group_maxima", 2, 1);
+  shown_t totals = add_shown(t, "group_totals", 2, 1);
+  shown_t sums = add_shown(t, "group_parts", part, 4);
+  show(t, &maxima, t->r.most);
+  meet_groups(t);
+  join(t, &maxima, true, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
+  pestle_flash_rows_scale(&t->r);
+  pestle_flash_rows_scale_sums(&t->r);
+  show(t, &totals, t->r.all);
+  show(t, &sums, t->r.sums);
+  meet_groups(t);
+  pestle_kir_if(t->k, pestle_kir_scalar_i(t->k, PESTLE_OP_EQ, t->rank, 0));
+  join(t, &totals, true, PESTLE_OP_ADD, zero, 2, t->r.all);
+  join(t, &sums, true, PESTLE_OP_ADD, zero, part, t->r.sums);
 }
 
 // Joins what the teams found; each one has a part of the columns.
@@ -254,7 +316,7 @@ static void join_teams(flash_t* t) {
   shown_t sums = add_shown(t, "parts", t->r.columns / 8, 4);
   show(t, &maxima, t->r.most);
   pestle_kir_barrier(k);
-  join(t, &maxima, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
+  join(t, &maxima, false, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
   pestle_flash_rows_scale(&t->r);
   pestle_flash_rows_scale_sums(&t->r);
   show(t, &totals, t->r.all);
@@ -263,9 +325,14 @@ static void join_teams(flash_t* t) {
   int64_t part = pestle_ceil_div(sums.count, SUBGROUPS);
   pestle_kir_id_t first = pestle_kir_madi(k, t->subgroup, part, zero);
   t->r.beyond = sums.count % SUBGROUPS != 0;
-  join(t, &totals, PESTLE_OP_ADD, zero, 2, t->r.all);
-  join(t, &sums, PESTLE_OP_ADD, first, part, t->r.sums);
+  join(t, &totals, false, PESTLE_OP_ADD, zero, 2, t->r.all);
+  join(t, &sums, false, PESTLE_OP_ADD, first, part, t->r.sums);
+  if (t->parts > 1) join_groups(t, part);
   pestle_flash_rows_results(&t->r, first, part);
+  if (t->parts == 1) return;
+  pestle_kir_end(k);
+  // Who has ended has no memory.
+  meet_groups(t);
 }
 
 // --- The whole ---
@@ -283,15 +350,15 @@ static void add_box(flash_t* t, shared_emit_t* of, const char* name,
 // The two products as tiles: what moves their operands needs no more.
 static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
   const pestle_flash_attention_t* a = &t->r.a;
-  tiles[0] =
-      (pestle_shared_tile_t){.m = t->r.tile,
-                             .n = t->r.block,
-                             .k = t->depth,
-                             .r = SUBGROUP_ROWS,
-                             .c = t->r.keys,
-                             .slots = 1,
-                             .units = PESTLE_UNITS_MMA,
-                             .async = t->r.e->nest->template.ints[2] != 0};
+  tiles[0] = (pestle_shared_tile_t){
+      .m = t->r.tile,
+      .n = t->r.block,
+      .k = t->depth,
+      .r = SUBGROUP_ROWS,
+      .c = t->r.keys,
+      .slots = 1,
+      .units = PESTLE_UNITS_MMA,
+      .async = pestle_flash_mma_of(&t->r.e->nest->template).async};
   tiles[1] = tiles[0];
   tiles[1].n = tiles[1].c = t->r.columns;
   tiles[1].k = t->r.block;
@@ -323,6 +390,11 @@ static void open_groups(flash_t* t) {
   int64_t tiles = pestle_ceil_div(a->rows.all, t->r.tile);
   pestle_kir_id_t g = pestle_kir_for(
       k, "g", at(t, 0), at(t, tiles * a->batch.all), 1, PESTLE_KIR_GROUP_X);
+  t->rank = at(t, 0);
+  if (t->parts > 1) {
+    t->rank = pestle_kir_for(k, "rank", at(t, 0), at(t, t->parts), 1,
+                             PESTLE_KIR_CLUSTER);
+  }
   pestle_kir_id_t lane =
       pestle_kir_for(k, "lane", at(t, 0), at(t, PESTLE_FLASH_ATTENTION_LANES),
                      1, PESTLE_KIR_LANE_X);
@@ -359,10 +431,11 @@ static void open_groups(flash_t* t) {
 pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_shared_tile_t tiles[2];
-  int64_t keys = nest->template.ints[0];
+  pestle_flash_mma_how_t how = pestle_flash_mma_of(&nest->template);
   flash_t t = {.k = e->k,
-               .teams = nest->template.ints[1] != 0,
-               .r = {.e = e, .k = e->k, .keys = keys}};
+               .teams = how.teams,
+               .parts = how.parts,
+               .r = {.e = e, .k = e->k, .keys = how.keys}};
   if (!pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
                                    pestle_flash_attention_columns(t.teams),
                                    &t.r.a)) {
@@ -370,7 +443,7 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
                         nest->name);
   }
   t.r.tile = SUBGROUP_ROWS * (t.teams ? 1 : SUBGROUPS);
-  t.r.block = keys * (t.teams ? SUBGROUPS : 1);
+  t.r.block = how.keys * (t.teams ? SUBGROUPS : 1);
   t.depth = pestle_flash_attention_pad(t.r.a.depth.all);
   t.r.columns = pestle_flash_attention_pad(t.r.a.v_columns.all);
   t.steps = pestle_ceil_div(t.r.a.keys.all, t.r.block);
@@ -389,7 +462,7 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
     pestle_flash_rows_results(&t.r, at(&t, 0), t.r.columns / 8);
   }
   pestle_emit_close_places(e, ends);
-  pestle_kir_end(e->k);
-  pestle_kir_end(e->k);
+  for (int open = t.parts > 1 ? 3 : 2; open > 0; --open)
+    pestle_kir_end(e->k);
   return NULL;
 }

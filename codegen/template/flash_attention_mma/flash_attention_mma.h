@@ -2,11 +2,12 @@
 // The template flash_attention_mma: softmax(q k) v in one pass over the keys, both
 // products by the matrix units of subgroups. The scores never leave registers.
 //
-//   flash_attention_mma S n [teams] [async]
+//   flash_attention_mma S n [teams] [async] [parts2|parts4|parts8]
 //
 // n keys are taken at once by a subgroup; S is the stage of the output. Subgroups have
 // 16 rows each and the same keys; of teams, the same 16 rows and n keys each, and what
 // they found is joined at the end. |async|: shared memory is filled past the registers.
+// With parts, so many groups of a cluster, all teams, have a part of the keys each.
 #ifndef PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 #define PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 
@@ -29,6 +30,15 @@ typedef struct pestle_flash_attention_t {
   pestle_product_axes_t y_batch, y_rows, y_columns;  // of the last stage
   pestle_product_side_t q, k, v;
 } pestle_flash_attention_t;
+
+// What ints of the primitive say.
+typedef struct pestle_flash_mma_how_t {
+  int64_t keys;  // at once, of a subgroup
+  bool teams, async;
+  int64_t parts;  // groups that share the keys; 1 where there is no cluster
+} pestle_flash_mma_how_t;
+
+pestle_flash_mma_how_t pestle_flash_mma_of(const pestle_nest_template_t* use);
 
 // Whether its reductions look like that; what stands between them may have to be
 // inlined first for it to be that.

@@ -258,8 +258,10 @@ int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
   int64_t depth = pestle_flash_attention_pad(a->depth.all);
   int64_t columns = pestle_flash_attention_pad(a->v_columns.all);
   int64_t rows = PESTLE_FLASH_ATTENTION_ROWS * (teams ? 1 : SUBGROUPS);
-  // Each lane's maxima, totals and sums.
-  int64_t parts = teams ? PESTLE_FLASH_ATTENTION_LANES * (4 + columns / 2) : 0;
+  // Each lane's maxima, totals and sums, and what groups of a cluster show of them.
+  int64_t parts = teams ? PESTLE_FLASH_ATTENTION_LANES *
+                              (8 + columns / 2 + (columns / 8 + 3) / 4 * 4)
+                        : 0;
   if (teams) keys *= SUBGROUPS;
   pestle_shared_tile_t s = {
       .m = rows, .n = keys, .k = depth, .units = PESTLE_UNITS_MMA};
@@ -269,12 +271,21 @@ int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
                           2 * pestle_shared_tile_slot(&o, &a->v, o.n));
 }
 
+pestle_flash_mma_how_t pestle_flash_mma_of(const pestle_nest_template_t* use) {
+  const int64_t* i = use->ints;
+  return (pestle_flash_mma_how_t){.keys = i[0],
+                                  .teams = i[1] != 0,
+                                  .async = i[2] != 0,
+                                  .parts = (int64_t)1 << (i[3] & 3)};
+}
+
 pestle_status_t pestle_flash_attention_mma_match(
     pestle_nest_t* nest, const pestle_nest_template_t* use) {
   pestle_flash_attention_t a;
-  int64_t keys = use->ints[0];
-  int64_t columns = pestle_flash_attention_columns(use->ints[1] != 0);
-  if ((keys == 16 || keys == 32 || keys == 64) &&
+  pestle_flash_mma_how_t how = pestle_flash_mma_of(use);
+  int64_t columns = pestle_flash_attention_columns(how.teams);
+  if ((how.keys == 16 || how.keys == 32 || how.keys == 64) &&
+      (how.teams || how.parts == 1) &&
       pestle_flash_attention_find(nest, PESTLE_UNITS_MMA, columns, &a) &&
       a.output == use->stage) {
     return NULL;
@@ -283,6 +294,6 @@ pestle_status_t pestle_flash_attention_mma_match(
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "flash_attention_mma %s: it must be the output of "
                       "attention on f16 or bf16 of at most %d columns, 16, 32 "
-                      "or 64 keys at once",
+                      "or 64 keys at once; parts are those of teams",
                       pestle_nest_stage(nest, use->stage)->name, (int)columns);
 }
