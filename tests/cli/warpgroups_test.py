@@ -88,6 +88,14 @@ class Warpgroups(Case):
         path = self.write("p.mlir", text_of((1, 128, 512, 8192, True, False, "f16", "f16", "")))
         self.assertIn("tiles of 128 x 128", self.succeed("explain", path, *HOPPER))
 
+    def test_few_rows(self):
+        """One round of narrow tiles fills the units, and memory is what they wait for; where
+        there are half as many, two groups share the k of each."""
+        for n, tile in ((8192, "64 64 132 232448 1 1 8"), (4096, "64 64 132 232448 1 2 8")):
+            path = self.write("p.mlir", text_of((1, 16, n, n, True, False, "bf16", "bf16", "")))
+            said = self.succeed("dump", path, "--stage", "schedule", "--target", "cuda:sm_90a")
+            self.assertRegex(said, rf"tensorise \w+ {tile}\n")
+
 
 if __name__ == "__main__":
     unittest.main()

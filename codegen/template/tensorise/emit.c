@@ -27,8 +27,7 @@ enum {
   STEP_K = PESTLE_TENSORISE_DEPTH,  // of a box: 128 bytes, the swizzle's width
   UNIT_K = 16,                      // of one instruction
   CHUNK = 64,                       // elements of a swizzled row
-  SWIZZLED_ROWS = 8,
-  RUN = 8,  // elements that a lane clears at once
+  RUN = 8,                          // elements that a lane clears at once
   FEWEST_SLOTS = 3,
   BARRIER_BYTES = 256,
   REGISTER_FILE = 65536,
@@ -102,12 +101,8 @@ uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
   return id;
 }
 
-// Rows of a tile of a that are copied: of few the rest are zeros from the beginning. On an
-// H200 16 x 8,192 x 8,192 takes 40.2 us so, 44.7 by boxes that end far behind the matrix.
 static int64_t copied_rows(const pestle_tiles_t* t) {
-  int64_t rows = pestle_ceil_div(t->p.m, SWIZZLED_ROWS) * SWIZZLED_ROWS;
-  bool few = !t->p.window.rank && along_k(&t->p.a) && 2 * rows <= t->rows;
-  return few ? rows : t->rows;
+  return pestle_tensorise_copied_rows(&t->p, t->rows);
 }
 
 // A view of operand |x| by boxes of |box_rows| rows and STEP_K elements of k; transposed,
@@ -426,6 +421,27 @@ static void clear_sums(const pestle_tiles_t* t) {
   pestle_kir_end(k);
 }
 
+// The rows of each slot that no copy brings, while the first copies are on their way: the
+// one warpgroup that multiplies them does.
+static void clear_rows(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t first = copied_rows(t), runs = (t->rows - first) * CHUNK / RUN;
+  if (!runs) return;
+  pestle_kir_id_t i = pestle_kir_for(k, "i", t->in_warpgroup,
+                                     pestle_kir_index(k, t->slots * runs),
+                                     PESTLE_WARPGROUP, PESTLE_KIR_SERIAL);
+  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, i, runs);
+  pestle_kir_id_t run = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, i, runs);
+  pestle_kir_id_t at = pestle_kir_madi(k, slot, t->rows * CHUNK,
+                                       pestle_kir_index(k, first * CHUNK));
+  pestle_kir_store(k, t->tile_a, pestle_kir_madi(k, run, RUN, at),
+                   pestle_kir_const(k, t->p.dtype, RUN, 0, 0), PESTLE_KIR_NONE,
+                   16);
+  pestle_kir_end(k);
+  pestle_kir_act(k, PESTLE_KIR_TILE_FENCE, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_SYNC, t->warpgroup, PESTLE_WARPGROUP, 0, 0);
+}
+
 static void emit_products(pestle_tiles_t* t) {
   int64_t registers = (REGISTER_FILE - PESTLE_WARPGROUP * COPY_REGISTERS) /
                       (PESTLE_WARPGROUP * t->consumers);
@@ -434,6 +450,7 @@ static void emit_products(pestle_tiles_t* t) {
     pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
                    0, 0, 0);
   }
+  clear_rows(t);
   uint32_t ends = open_tiles(t);
   clear_sums(t);
   multiply(t);
@@ -460,25 +477,6 @@ static void emit_parts_results(pestle_tiles_t* t) {
 }
 
 // --- The whole ---
-
-// The rows of each slot that no copy brings.
-static void clear_rows(const pestle_tiles_t* t) {
-  pestle_kir_builder_t* k = t->e->k;
-  int64_t first = copied_rows(t), runs = (t->rows - first) * CHUNK / RUN;
-  if (!runs) return;
-  pestle_kir_id_t i =
-      pestle_kir_for(k, "i", t->lane, pestle_kir_index(k, t->slots * runs),
-                     (int32_t)t->lanes, PESTLE_KIR_SERIAL);
-  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, i, runs);
-  pestle_kir_id_t run = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, i, runs);
-  pestle_kir_id_t at = pestle_kir_madi(k, slot, t->rows * CHUNK,
-                                       pestle_kir_index(k, first * CHUNK));
-  pestle_kir_store(k, t->tile_a, pestle_kir_madi(k, run, RUN, at),
-                   pestle_kir_const(k, t->p.dtype, RUN, 0, 0), PESTLE_KIR_NONE,
-                   16);
-  pestle_kir_end(k);
-  pestle_kir_act(k, PESTLE_KIR_TILE_FENCE, 0, 0, 0, 0);
-}
 
 static void init_barriers(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
@@ -553,7 +551,6 @@ pestle_status_t pestle_tensorise_emit(pestle_emit_t* e) {
   }
   pestle_kir_id_t lanes = pestle_kir_index(k, t.lanes);
   t.lane = pestle_kir_for(k, "lane", zero, lanes, 1, PESTLE_KIR_LANE_X);
-  clear_rows(&t);
   init_barriers(&t);
   t.warpgroup =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t.lane, PESTLE_WARPGROUP);

@@ -21,6 +21,11 @@ enum {
   MOST_PARTS =
       2,  // clusters of 4 cost more than they gain, measured on an H200
   PARTS_CYCLES = 5000,
+  // Of few rows, on an H200: what a step takes at least, a unit's share of memory's
+  // bytes a cycle, and steps until copies are under way.
+  LEAST_STEP = 400,
+  MEMORY_BYTES_A_CYCLE = 17,
+  FIRST_STEPS = 4,
   AHEAD = 128 << 10,
   SHARED_STEPS = 16,
   // Of convolutions: where few units are busy one brings more, as far as its slots hold
@@ -159,29 +164,67 @@ static void share_k(const pestle_sketch_t* k, const pestle_tensorise_t* p,
 
 // --- The choice ---
 
-// That, or, of a product of which units would wait or copy rows that are not there,
-// smaller tiles and parts of k, where they gain clearly.
-static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
-  form_t usual = {TILE_ROWS, tile_columns(k, p), 1}, best = usual;
-  if (p->window.rank) {
-    share_k(k, p, &usual);
-    return usual;
-  }
+// Of few rows: no step takes less than it waits, and all groups together for the columns'
+// matrix from memory; the first steps are waited for in full.
+static double few_cycles(const pestle_sketch_t* k, const pestle_tensorise_t* p,
+                         const form_t* f) {
+  double size = pestle_dtype_size(p->dtype);
+  int64_t copied = pestle_tensorise_copied_rows(p, f->rows) + f->columns;
+  double step = PESTLE_TENSORISE_DEPTH * (double)copied * size / BYTES_A_CYCLE;
+  if (step < LEAST_STEP) step = LEAST_STEP;
+  int64_t steps = pestle_ceil_div(pestle_tensorise_steps(p), f->parts);
+  int64_t groups = tiles_of(p, f) * f->parts;
+  int64_t rounds = pestle_ceil_div(groups, k->cores);
+  double all = (double)(rounds * steps) * step;
+  double memory = (double)p->batch * (double)p->n * (double)p->k * size /
+                  ((double)k->cores * MEMORY_BYTES_A_CYCLE);
+  // In the last round of several fewer groups ask for it.
+  if (rounds > 1) memory *= (double)(rounds * k->cores) / (double)groups;
+  return (all > memory ? all : memory) + (double)rounds * FIRST_STEPS * step +
+         (f->parts > 1 ? PARTS_CYCLES : 0);
+}
+
+// A cluster makes one tile, whose strips its groups share if there are several.
+static bool fits(const pestle_sketch_t* k, const pestle_tensorise_t* p,
+                 const form_t* f) {
+  int64_t strips = f->columns / LEAST_COLUMNS;
+  return f->parts == 1 ||
+         (tiles_of(p, f) * f->parts <= k->cores &&
+          (strips == 1 || strips % f->parts == 0) && has_room(k, f->columns));
+}
+
+// The form of |rows| or half of them that takes the fewest |cycles|, fewer than |best|.
+static form_t cheapest(const pestle_sketch_t* k, const pestle_tensorise_t* p,
+                       int64_t rows, form_t best,
+                       double (*of)(const pestle_sketch_t*,
+                                    const pestle_tensorise_t*, const form_t*)) {
   int64_t most = has_clusters(k) ? MOST_PARTS : 1;
-  for (int64_t rows = TILE_ROWS; rows >= LEAST_ROWS; rows /= 2) {
+  for (; rows >= LEAST_ROWS; rows /= 2) {
     for (int64_t columns = most_columns(k, p); columns >= LEAST_COLUMNS;
          columns -= LEAST_COLUMNS) {
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         form_t f = {rows, columns, parts};
-        // A cluster makes one tile, whose strips its groups share if there are several.
-        int64_t strips = columns / LEAST_COLUMNS;
-        bool fits = parts == 1 || (tiles_of(p, &f) * parts <= k->cores &&
-                                   (strips == 1 || strips % parts == 0) &&
-                                   has_room(k, columns));
-        if (fits && cycles(k, p, &f) < cycles(k, p, &best)) best = f;
+        if (fits(k, p, &f) && of(k, p, &f) < of(k, p, &best)) best = f;
       }
     }
   }
+  return best;
+}
+
+// That, or, of a product of which units would wait or copy rows that are not there,
+// smaller tiles and parts of k, where they gain clearly. On an H200 16 x 8,192 x 8,192
+// takes 33.9 us by tiles of 64 columns, 35.8 by 128 whose k two groups share.
+static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
+  form_t usual = {TILE_ROWS, tile_columns(k, p), 1};
+  if (p->window.rank) {
+    share_k(k, p, &usual);
+    return usual;
+  }
+  if (p->m <= LEAST_ROWS) {
+    usual = (form_t){LEAST_ROWS, LEAST_COLUMNS, 1};
+    return cheapest(k, p, LEAST_ROWS, usual, few_cycles);
+  }
+  form_t best = cheapest(k, p, TILE_ROWS, usual, cycles);
   return cycles(k, p, &best) < CLEARLY * cycles(k, p, &usual) ? best : usual;
 }
 
@@ -235,7 +278,8 @@ static bool is_worth(pestle_sketch_t* k, const pestle_tensorise_t* p,
   double share = used(k, p, f->columns);
   if (!p->window.rank && p->m >= LEAST_ROWS) return true;
   if (!p->window.rank) {
-    double own = cycles(k, p, f), other = subgroup_cycles(k, p);
+    form_t least = cheapest(k, p, LEAST_ROWS, *f, cycles);
+    double own = cycles(k, p, &least), other = subgroup_cycles(k, p);
     pestle_sketch_note(k,
                        "tensorise: %" PRId64 " of %" PRId64
                        " rows take about %.0f cycles, shared_tile by units of "

@@ -85,6 +85,11 @@ enum {
 // Copies of each operand that a tile takes, one behind the other along k.
 int64_t pestle_tensorise_steps(const pestle_tensorise_t* product);
 
+// Rows of a tile of a, of |rows|, that are copied: of few the rest are zeros from the
+// beginning.
+int64_t pestle_tensorise_copied_rows(const pestle_tensorise_t* product,
+                                     int64_t rows);
+
 // Whether stage |reduce| is such a product, which the last stage reads where it
 // was made, and its operands lie so that boxes of them can be copied: runs of
 // 16 bytes, along k or rows.
