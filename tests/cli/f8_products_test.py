@@ -74,6 +74,7 @@ class F8(Case):
         for a, b, at, dtype, word in [
             ((192, 128), (128, 128), (1, 1), "f8E4M3FN", "added up in registers"),
             ((130, 80), (264, 80), (1, 1), "f8E5M2", "added up in registers"),
+            ((640, 384), (576, 384), (1, 1), "f8E4M3FN", "tiles of 128 x 192"),
             ((72, 512), (512, 520), (1, 0), "f8E4M3FN", "transpose"),
             ((64, 1111), (777, 1111), (1, 1), "f8E5M2", "pad"),
             ((64, 4096), (64, 4096), (1, 1), "f8E4M3FN", "a part of k each"),

@@ -298,11 +298,11 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
   }
   if (how.apart && (product.sums != PESTLE_F32 ||
                     how.columns > PESTLE_TENSORISE_APART_COLUMNS ||
-                    how.rows > PESTLE_TENSORISE_APART_ROWS)) {
+                    how.rows * how.columns > PESTLE_TENSORISE_APART_SUMS)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "tensorise %s: sums of steps apart are of f32, and of "
-                        "at most %d x %d, which registers hold twice",
-                        name, PESTLE_TENSORISE_APART_ROWS,
+                        "tensorise %s: sums of steps apart are of f32, at most "
+                        "%d and %d columns, which registers hold twice",
+                        name, PESTLE_TENSORISE_APART_SUMS,
                         PESTLE_TENSORISE_APART_COLUMNS);
   }
   if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&

@@ -9,6 +9,7 @@
 enum {
   TILE_ROWS = 128,
   MOST_COLUMNS = 256,
+  APART_COLUMNS = 128,
   LEAST_COLUMNS = 64,
   LEAST_TAPS = 32,
   // Of a unit of an H200; bytes as convolutions were measured to bring them: 570, 910
@@ -63,6 +64,12 @@ static bool adds_apart(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
   return p->how & PESTLE_KIR_WGMMA_F8 && !k->nest->is_fast;
 }
 
+// Of tiles that are usual, whose columns are halved.
+static int64_t usual_columns(const pestle_sketch_t* k,
+                             const pestle_tensorise_t* p) {
+  return adds_apart(k, p) ? APART_COLUMNS : MOST_COLUMNS;
+}
+
 static int64_t most_columns(const pestle_sketch_t* k,
                             const pestle_tensorise_t* p) {
   return adds_apart(k, p) ? PESTLE_TENSORISE_APART_COLUMNS : MOST_COLUMNS;
@@ -89,7 +96,7 @@ static double cycles(const pestle_sketch_t* k, const pestle_tensorise_t* p,
 // with the fewest cycles.
 static int64_t tile_columns(const pestle_sketch_t* k,
                             const pestle_tensorise_t* p) {
-  form_t best = {TILE_ROWS, most_columns(k, p), 1}, f = best;
+  form_t best = {TILE_ROWS, usual_columns(k, p), 1}, f = best;
   if (!p->window.rank) {
     while (f.columns > LEAST_COLUMNS && tiles_of(p, &f) < k->cores)
       f.columns /= 2;
@@ -233,7 +240,7 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
 // groups wait for each other, 4,096^3 takes 197 and 189.
 static bool shares_columns(const pestle_sketch_t* k,
                            const pestle_tensorise_t* p, form_t* f) {
-  form_t wide = {TILE_ROWS, most_columns(k, p), 1};
+  form_t wide = {TILE_ROWS, usual_columns(k, p), 1};
   int64_t rows = pestle_ceil_div(p->m, wide.rows), tiles = tiles_of(p, &wide);
   bool is_wide = f->columns == wide.columns;
   if (!has_clusters(k) || p->window.rank || rows % 2 || tiles > k->cores ||

@@ -78,8 +78,8 @@ typedef struct pestle_tensorise_t {
 enum { PESTLE_TENSORISE_DEPTH = 64 };
 // Of a tile whose steps are summed apart, at most.
 enum {
-  PESTLE_TENSORISE_APART_ROWS = 192,
-  PESTLE_TENSORISE_APART_COLUMNS = 128,
+  PESTLE_TENSORISE_APART_SUMS = 128 * 192,
+  PESTLE_TENSORISE_APART_COLUMNS = 192,
 };
 
 // Copies of each operand that a tile takes, one behind the other along k.
