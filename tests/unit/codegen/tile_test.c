@@ -109,6 +109,7 @@ static const pestle_shared_tile_t tiles[] = {
     {32, 32, 16, 8, 4, 2, PESTLE_UNITS_TEAMS, false, 1},
     {16, 16, 32, 4, 2, 3, PESTLE_UNITS_TEAMS, false, 1},
     {4, 32, 16, 4, 1, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {8, 64, 128, 4, 4, 2, PESTLE_UNITS_TEAMS, false, 1},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -366,7 +367,7 @@ static void test_narrow_by_units8(void** state) {
 static void test_narrow_by_teams(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_TEAMS), 6);
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_TEAMS), 8);
 }
 
 static int64_t elements_of(const case_t* c) {
