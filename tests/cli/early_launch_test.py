@@ -26,6 +26,16 @@ def product(m):
             f"contracting_dims = [1] x [0] : ({x}, {y}) -> {x}\n  return %0 : {x}\n}}\n")
 
 
+def picked(table, count):
+    """Rows of 512 of a table."""
+    x, i, y = f"tensor<{table}x512xf32>", f"tensor<{count}x1xi32>", f"tensor<{count}x512xf32>"
+    return (f"func.func @main(%x: {x}, %i: {i}) -> {y} {{\n"
+            "  %0 = \"stablehlo.gather\"(%x, %i) <{dimension_numbers = #stablehlo.gather<"
+            "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+            "index_vector_dim = 1>, slice_sizes = array<i64: 1, 512>}> : "
+            f"({x}, {i}) -> {y}\n  return %0 : {y}\n}}\n")
+
+
 class Early(Case):
     def begins(self, text):
         """What each kernel gives its wait."""
@@ -43,6 +53,11 @@ class Early(Case):
         """Of 2 KB each."""
         self.assertEqual(self.begins(rows(400000)), ["0"])
         self.assertEqual(self.begins(rows(400000, "f16")), ["0"])
+
+    def test_much_that_is_not_read(self):
+        """Of a table a kernel reads the rows that it picks."""
+        self.assertEqual(self.begins(picked(200000, 100)), ["1"])
+        self.assertEqual(self.begins(picked(200000, 40000)), ["0"])
 
     def test_groups_that_move_much(self):
         self.assertEqual(self.begins(product(16)), ["1"])
