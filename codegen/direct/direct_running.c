@@ -31,7 +31,7 @@ enum {
 typedef struct running_t {
   pestle_direct_t* d;
   pestle_op_t op;
-  pestle_dtype_t dtype;  // of the sums
+  pestle_dtype_t stored, dtype;  // of the results, of the sums
   int64_t rows, length, inner;
   int64_t lanes, columns, steps;
   int64_t banks;  // elements
@@ -146,8 +146,8 @@ static void write_elements(running_t* r, pk_t first) {
   for (int64_t i = 0; i < EACH; ++i) {
     pk_t there, at = place(r, element(r, first, i), &there);
     if (there != PESTLE_KIR_NONE) pestle_kir_if(k, there);
-    pestle_dtype_t dtype = (pestle_dtype_t)k->buffer.data[r->to].dtype;
-    pestle_direct_store(r->d, r->to, at, pestle_kir_cast(k, r->x[i], dtype));
+    pestle_direct_store(r->d, r->to, at,
+                        pestle_kir_cast(k, r->x[i], r->stored));
     if (there != PESTLE_KIR_NONE) pestle_kir_end(k);
   }
 }
@@ -207,7 +207,7 @@ static void emit_step(running_t* r, pk_t first, uint32_t carry) {
 static void read_node(running_t* r, const pestle_node_t* node) {
   const pestle_type_t* type = node->results[0].type;
   r->op = pestle_block_reduce_op(pestle_node_body(node, 0));
-  r->dtype = type->dtype;
+  r->stored = r->dtype = type->dtype;
   if (pestle_dtype_is(r->dtype, PESTLE_KIND_FLOAT) &&
       pestle_dtype_size(r->dtype) < pestle_dtype_size(PESTLE_F32)) {
     r->dtype = PESTLE_F32;
