@@ -214,14 +214,15 @@ static void read_node(running_t* r, const pestle_node_t* node) {
   }
   r->rows = r->inner = 1;
   for (int32_t i = 0; i < type->rank; ++i) {
-    bool is_axis = PESTLE_NODE_I64S(node, window_dimensions).data[i] > 1;
-    *(is_axis     ? &r->length
-      : r->length ? &r->inner
-                  : &r->rows) = type->dims[i] * (is_axis     ? 1
-                                                 : r->length ? r->inner
-                                                             : r->rows);
-    if (is_axis)
-      r->reverse = !PESTLE_NODE_I64S(node, padding).data[(size_t)2 * (size_t)i];
+    int64_t extent = type->dims[i];
+    if (PESTLE_NODE_I64S(node, window_dimensions).data[i] > 1) {
+      r->length = extent;
+      r->reverse = !PESTLE_NODE_I64S(node, padding).data[2 * i];
+    } else if (r->length) {
+      r->inner *= extent;
+    } else {
+      r->rows *= extent;
+    }
   }
 }
 
