@@ -33,16 +33,18 @@ enum {
   // Results side by side, of turned rows; groups of a unit below which each is large.
   MOST_TURNED = 32,
   FEW_GROUPS = 4,
-  // Rows up to here that are no whole vectors are taken in vectors that they are, by one
-  // subgroup: at the end of others one lane would go on alone, element by element, in each
-  // pass over the row. Log-softmax of bf16 [27736, 198] took 20 us on an H200, torch 9. Longer
-  // ones are where there are rows for all subgroups.
+  // Rows that are no whole vectors are taken in vectors that they are, so that lanes side by
+  // side read what lies side by side, and no lane goes on alone at the end: on an H200 softmax
+  // of f32 [3977, 7255] took 121 us by vectors of 4, 66 by elements, layer norm of f16
+  // [33926, 2193] 281 and 100. Up to here by one subgroup: log-softmax of bf16 [27736, 198]
+  // took 20 us by more, torch 9. Longer ones where there are rows for all subgroups.
   SHORT_ROW = 512,
   MANY_SHORT_ROW = 1024,
   // Lanes of a subgroup that has a row alone, elements that each may have in registers, and
-  // rows of an execution unit from which on.
+  // rows of an execution unit from which on. Log-softmax of bf16 [5808, 1200] 17.5 us by
+  // groups, 12.5 so, layer norm of [20865, 1272] 43.8 and 31.4.
   ROW_SUBGROUP = 32,
-  LANE_ROW = 32,
+  LANE_ROW = 64,
   UNIT_ROWS = 16,
   // A reduction shorter than this is a thread's alone.
   LEAST_REDUCE = 32,
@@ -336,7 +338,8 @@ static bool has_row_subgroups(pestle_sketch_t* k, const bool* row,
   int32_t only = only_stage(k);
   bool product = only >= 0 && pestle_sketch_is_product(
                                   pestle_sketch_stage(k, (uint32_t)only));
-  int64_t most = product ? 8 : pestle_sketch_min(8, LANE_ROW / shape->vector);
+  int64_t most =
+      product ? 8 : pestle_sketch_min(ROW_SUBGROUP, LANE_ROW / shape->vector);
   return k->caps->subgroup == ROW_SUBGROUP && vectors > ROW_SUBGROUP / 2 &&
          vectors <= most * ROW_SUBGROUP &&
          count_results(k, row) >= k->cores * UNIT_ROWS && (product || even);
@@ -377,7 +380,8 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   }
   int64_t length = longest_row(k, row), whole = shape.vector;
   bool many = count_results(k, row) >= k->cores * UNIT_ROWS;
-  while (length <= (many ? MANY_SHORT_ROW : SHORT_ROW) && length % shape.vector)
+  bool is_short = length <= (many ? MANY_SHORT_ROW : SHORT_ROW);
+  while (length % shape.vector)
     shape.vector /= 2;
   int64_t vectors = (length + shape.vector - 1) / shape.vector;
   int64_t most = k->caps->max_group_lanes;
@@ -385,10 +389,11 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   int64_t beside = rows_beside(k, row);
   bool apart = are_subgroups(k, row);
   bool even = apart || beside % (GROUP_LANES / ROW_SUBGROUP) == 0;
-  int64_t want =
-      vectors > ROW_LANES * LONG_ROW_VECTORS ? LONG_ROW_LANES : ROW_LANES;
+  int64_t want = vectors * shape.vector > ROW_LANES * LONG_ROW_VECTORS * whole
+                     ? LONG_ROW_LANES
+                     : ROW_LANES;
   if (has_row_subgroups(k, row, &shape, vectors, even)) want = ROW_SUBGROUP;
-  if (shape.vector < whole && k->caps->subgroup == ROW_SUBGROUP) {
+  if (is_short && shape.vector < whole && k->caps->subgroup == ROW_SUBGROUP) {
     want = ROW_SUBGROUP;
   }
   if (shape.lanes > want) shape.lanes = want;

