@@ -35,7 +35,7 @@ enum {
   // Elements of the right matrix from which on a copy is small beside the product, or
   // products of as many rows as that holds for.
   LEAST_MATRIX = 1 << 18,
-  LEAST_PRODUCTS = 1 << 26,
+  LEAST_PRODUCTS = 1 << 25,
   // Of few rows the copy counts for more; but element by element, as such a matrix is read
   // else, 48 x 2021 x 6289 takes 221 us on an H200, of which 15 would be the copy.
   FEW_ROWS = 4,

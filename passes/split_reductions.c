@@ -397,10 +397,7 @@ static int64_t count_tile_blocks(const split_t* s, const side_t* lhs,
   int64_t taps = type->dims[lhs->contract], rows = lhs->batches * lhs->rows;
   int64_t tiles = lhs->batches * pestle_ceil_div(lhs->rows, TILE) *
                   pestle_ceil_div(rhs->rows, TILE);
-  if (type->dtype != PESTLE_F32 || !tiles ||
-      rows * rhs->rows < LEAST_PRODUCTS / (taps + 1)) {
-    return 1;
-  }
+  if (!tiles || rows * rhs->rows < LEAST_PRODUCTS / (taps + 1)) return 1;
   int64_t blocks = CORE_GROUPS * (int64_t)caps->cores / tiles;
   int64_t most = taps / LEAST_TILE_TAPS;
   if (blocks > most) blocks = most;
@@ -467,10 +464,11 @@ static pestle_status_t split_dot(split_t* s, pestle_node_t* node) {
   // What makes the matrix may go into the kernel only as it is.
   const pestle_node_t* made = (right ? &rhs : &lhs)->value->node;
   if (made && pestle_fuse_is_elementwise(made)) return NULL;
+  bool tiles = s->ctx->caps->flags & PESTLE_TARGET_LANES &&
+               lhs.value->type->dtype == PESTLE_F32;
   int64_t blocks =
-      s->ctx->caps->flags & PESTLE_TARGET_LANES
-          ? count_tile_blocks(s, &lhs, &rhs)
-          : count_dot_blocks(s, right ? &lhs : &rhs, right ? &rhs : &lhs);
+      tiles ? count_tile_blocks(s, &lhs, &rhs)
+            : count_dot_blocks(s, right ? &lhs : &rhs, right ? &rhs : &lhs);
   if (blocks < 2) return NULL;
   pestle_formula_t f = pestle_formula_before(node);
   int64_t dim = (int64_t)lhs.batch.count;
