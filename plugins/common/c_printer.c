@@ -162,8 +162,12 @@ static void measure(c_printer_t* p) {
     memcpy(p->lane, p->k->lane, sizeof p->lane);
   }
   uint64_t lanes_of_group = (uint64_t)p->lane[0] * p->lane[1] * p->lane[2];
+  // Whole subgroups that share nothing but memory have more registers on units of their own.
+  bool apart = !p->source && !p->k->shared_bytes &&
+               p->lane[0] * p->lane[1] % 32 == 0 &&
+               p->lane[2] <= PESTLE_WIDE_GROUP;
   p->wide = p->target->group_lanes && p->lane[2] > 1 &&
-            lanes_of_group > p->target->group_lanes;
+            (apart || lanes_of_group > p->target->group_lanes);
   p->launch_wide = p->wide && p->lane[2] > PESTLE_WIDE_GROUP;
   bool alone = p->groups[0] * p->groups[1] == 1 && p->d->launch_barrier;
   if (p->wide &&

@@ -67,9 +67,9 @@ CONVOLUTIONS = [
 ]
 MORE_CONVOLUTIONS = [dict(n=64, h=56, w=56, c=c, o=o, y=k, x=k, step=(s, s), residual=True)
                      for c in (64, 256) for o in (64, 128) for k in (1, 3, 7) for s in (1, 2)]
-RECURRENT = ["lstm_64_100_1", "gru_96_100_1", "lstm_256_100_32"]
+RECURRENT = ["lstm_64_100_1", "gru_96_100_1", "lstm_256_100_32", "lstm_512_100_32"]
 MORE_RECURRENT = ["gru_64_100_32", "lstm_100_100_200", "lstm_128_100_1", "gru_256_100_1",
-                  "gru_128_100_32"]
+                  "gru_128_100_32", "lstm_1024_10_1", "lstm_1024_10_32", "gru_1024_10_8"]
 # Each line that is wrong, and what it says.
 WRONG = {
     r"[1-9]\d* bytes spill": "registers are spilled",
