@@ -7,6 +7,7 @@
 enum {
   MOST_GROUP_ROWS = 4,  // each is written out
   MOST_SPLIT = 32,
+  FEW_NARROW = 8,
   FOUR = 4,
   WORD = 4,
   // Words of a lane for addresses, sums and functions.
@@ -74,6 +75,15 @@ static int64_t words_for_columns(const pestle_scan_rows_t* r,
   return words - RESERVED - used;
 }
 
+// Products of many rows of narrow floats are better left to the units for matrices.
+static bool has_narrow(const pestle_scan_rows_t* r) {
+  for (uint32_t i = 0; i < r->dots; ++i) {
+    if (pestle_node_operand(r->dot[i].node, 0)->type->dtype != PESTLE_F32)
+      return true;
+  }
+  return false;
+}
+
 static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
                  int64_t units, bool by_lanes,
                  const pestle_scan_rows_room_t* room,
@@ -89,7 +99,8 @@ static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
   fit->lanes = aligned(r->width / units * split, subgroup);
   fit->group_rows = rows_of_group(r, room->groups / units);
   if (by_lanes) {
-    if (split != subgroup || r->rows > split) return false;
+    bool few = r->rows <= (has_narrow(r) ? FEW_NARROW : split);
+    if (split != subgroup || !few) return false;
     fit->group_rows = r->rows;
   }
   if (units > room->units && fit->group_rows != r->rows) return false;

@@ -182,8 +182,10 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->scratch_bytes = 227 << 10;
   caps->register_bytes_lane = 255 * 4;
   caps->register_bytes_group = 256 << 10;
-  if (!strcmp(number, LITTLE))
-    caps->scratch_bytes = caps->register_bytes_group = 48 << 10;
+  if (!strcmp(number, LITTLE)) {
+    caps->scratch_bytes = 99 << 10;
+    caps->register_bytes_group = 48 << 10;
+  }
   for (int i = 0; i < 2; ++i) {
     caps->intrinsic[caps->intrinsic_count++] =
         (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,

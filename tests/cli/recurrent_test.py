@@ -162,6 +162,28 @@ def by_hand(args, carried, body, back, before="", turns=5):
         results=", ".join(types[1:]))
 
 
+def test_many_narrow_rows():
+    """Rows that lanes share: of narrow floats no more than a few."""
+    for rows, scans in ((8, 1), (9, 0)):
+        case = f"lstm_128_2_{rows}"
+        _, h, t, b, _, _ = bench.read(case)
+        lines = []
+        for line in bench.module(case).splitlines():
+            found = re.match(r"  (%\w+) = stablehlo.dot_general (%\w+_h), (%\w+), (.*: )", line)
+            if found:
+                to, a, w, how = found.groups()
+                lines += [f"  {a}n = stablehlo.convert {a} : (tensor<{b}x{h}xf32>) -> "
+                          f"tensor<{b}x{h}xbf16>",
+                          f"  {w}n = stablehlo.convert {w} : (tensor<{h}x{4 * h}xf32>) -> "
+                          f"tensor<{h}x{4 * h}xbf16>"]
+                line = (f"  {to} = stablehlo.dot_general {a}n, {w}n, {how}(tensor<{b}x{h}xbf16>, "
+                        f"tensor<{h}x{4 * h}xbf16>) -> tensor<{b}x{4 * h}xf32>")
+            lines.append(line)
+        x = np.random.default_rng(4).standard_normal((t, b, h)).astype(np.float32)
+        check(f"narrow {case}", "\n".join(lines) + "\n", [x],
+              [network(case, x.astype(np.float64))], cpus=("simt90c",), scans=scans, most=1e-2)
+
+
 def test_state_alone():
     """Without a batch: [24] x [24, 24]."""
     rng = np.random.default_rng(5)
@@ -442,7 +464,7 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:  # FIRST COUNT: more random turns
         test_random(int(sys.argv[1]), int(sys.argv[2]), CPUS)
         sys.exit(1 if bad else 0)
-    for test in (test_layers, test_state_alone, test_masks, test_narrow, test_not_by_rows,
+    for test in (test_layers, test_many_narrow_rows, test_state_alone, test_masks, test_narrow, test_not_by_rows,
                  test_random, test_wide, test_same_next, test_explain):
         test()
     sys.exit(1 if bad else 0)
