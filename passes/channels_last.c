@@ -121,6 +121,26 @@ static bool comes_turned(const pestle_node_t* node) {
   return x && x->op == PESTLE_OP_TRANSPOSE && x->scratch == PESTLE_MOVABLE;
 }
 
+// Bytes of the runs, at most 16, that |count| elements side by side are.
+static int64_t run_bytes(const pestle_type_t* type, int64_t count) {
+  int64_t bytes = 16, all = count * (int64_t)pestle_dtype_size(type->dtype);
+  while (all % bytes)
+    bytes /= 2;
+  return bytes;
+}
+
+// Whether it is the gradient by the weights of a convolution of channels last: those are its
+// batch, innermost, and the images are its features. A GPU's lanes copy runs of the channels
+// as they lie, where images would not be longer ones.
+static bool keeps_channels(const pestle_node_t* node, const layout_t* l) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  int64_t batch = l->lhs[0], images = x->dims[l->lhs[l->rank - 1]];
+  int64_t bytes = run_bytes(x, x->dims[batch]);
+  return batch == l->rank - 1 && bytes >= 4 && bytes > run_bytes(x, images) &&
+         PESTLE_NODE_I64(node, feature_group_count) == 1 &&
+         PESTLE_NODE_I64(node, batch_group_count) == 1;
+}
+
 // Whether the input may stay as it is: where a CPU has lanes along the features
 // of the result, single elements of the input are repeated, and where they lie
 // does not matter. With few features the copy into a padded box is along the
@@ -128,8 +148,9 @@ static bool comes_turned(const pestle_node_t* node) {
 static bool keeps_input(const pestle_node_t* node, const layout_t* l,
                         const pestle_target_caps_t* caps) {
   const pestle_value_t* x = pestle_node_operand(node, 0);
-  return !(caps->flags & PESTLE_TARGET_LANES) && !comes_turned(node) &&
-         x->type->dims[l->lhs[l->rank - 1]] <= FEW_FEATURES &&
+  if (comes_turned(node)) return false;
+  if (caps->flags & PESTLE_TARGET_LANES) return keeps_channels(node, l);
+  return x->type->dims[l->lhs[l->rank - 1]] <= FEW_FEATURES &&
          l->lhs[l->rank - 1] == 1 && l->lhs[0] == 0 &&
          node->results[0].type->dims[l->out[l->rank - 1]] > FEW_FEATURES &&
          PESTLE_NODE_I64(node, feature_group_count) == 1 &&

@@ -209,6 +209,23 @@ static void find_runs(pestle_nest_t* nest, const pestle_product_axes_t* rows,
   if (side->run > 1) find_copy(nest, side, side->along_k ? *tap : *row);
 }
 
+// Rows may have any order: the axis along which |side| lies side by side is the last.
+static void order_rows(pestle_nest_t* nest, const pestle_product_side_t* side,
+                       pestle_product_axes_t* rows) {
+  const uint32_t* last = last_of(rows);
+  if (!last || run_along(nest, side, *last) > 1) return;
+  for (uint32_t i = 0; i < rows->count; ++i) {
+    if (run_along(nest, side, rows->reduce[i]) == 1) continue;
+    pestle_product_axes_t all = *rows;
+    *rows = (pestle_product_axes_t){.all = 1};
+    for (uint32_t j = 1; j <= all.count; ++j) {
+      uint32_t from = (i + j) % all.count;
+      add_axis(nest, all.reduce[from], all.last[from], rows);
+    }
+    return;
+  }
+}
+
 // --- Is it one? ---
 
 bool pestle_expr_widens_half(const pestle_expr_t* x) {
@@ -324,6 +341,7 @@ bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
     out->m = out->n, out->n = axes;
     break;
   }
+  if (units != PESTLE_UNITS_AMX) order_rows(nest, &out->a, &out->m);
   find_runs(nest, &out->m, &out->k, &out->a);
   find_runs(nest, &out->n, &out->k, &out->b);
   return !nest->failed;
