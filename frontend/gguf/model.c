@@ -122,6 +122,14 @@ static pestle_status_t read_sizes(pestle_gguf_model_t* m) {
                         " experts a layer, which are not taken from GGUF",
                         experts);
   }
+  char key[MAX_NAME];
+  const pestle_gguf_value_t* causal = find(m, "attention.causal", key);
+  if (causal && causal->kind == PESTLE_GGUF_BOOL && !causal->data[0]) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "the key '%s' is false: its tokens look at those "
+                        "behind them, which makes no text token by token",
+                        key);
+  }
   PESTLE_TRY(need_i64(m, "block_count", MAX_LAYERS, &m->layers));
   PESTLE_TRY(need_i64(m, "embedding_length", MAX_WIDTH, &m->width));
   PESTLE_TRY(need_i64(m, "attention.head_count", MAX_WIDTH, &m->heads));

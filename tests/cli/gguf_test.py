@@ -161,7 +161,7 @@ def check_bad():
             ("llama.attention.head_count_kv", [1, 2], "layer 1"), ("llama.embedding_length", 64, "token_embd.weight", "64"),
             ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon"), ("llama.rope.freq_base", 0.0, "freq_base"),
             ("llama.rope.dimension_count", 3, "pairs"), ("llama.rope.scaling.type", "odd", "odd", "yarn"),
-            ("llama.expert_count", 8, "8 experts"), ("general.alignment", 24, "general.alignment"),
+            ("llama.expert_count", 8, "8 experts"), ("llama.attention.causal", False, "'llama.attention.causal' is false"), ("general.alignment", 24, "general.alignment"),
             ("general.architecture", "mamba", "mamba", "llama", "qwen3", "gemma2"), ("general.architecture", 7, "u32")):
         refuse(f"{name}: {v}", changed(lambda m: m.values.__setitem__(name, v)), *words)
     for name in ("general.architecture", "llama.block_count", "llama.embedding_length", "llama.attention.head_count",
