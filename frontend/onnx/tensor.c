@@ -3,6 +3,8 @@
 // that dims alone never decide how much memory is asked for.
 #include "frontend/onnx/tensor.h"
 
+#include <inttypes.h>
+
 #include "base/bits.h"
 #include "base/checked.h"
 #include "base/mem.h"
@@ -157,7 +159,13 @@ static pestle_status_t read_external(const pestle_onnx_tensor_t* tensor,
   if (offset > mapping->size) offset = mapping->size;
   uint64_t rest = mapping->size - offset;
   PESTLE_TRY(parse_size(tensor, "length", tensor->length, rest, &length));
-  if (length > rest) length = rest;
+  if (length > rest) {
+    return PESTLE_ERROR(MALFORMED,
+                        "tensor '%.*s' holds %" PRIu64 " bytes of %" PRIu64
+                        ", where '%.*s' ends",
+                        PESTLE_STR_ARG(tensor->name), rest, length,
+                        PESTLE_STR_ARG(tensor->location));
+  }
   *out = length ? pestle_str_make((const char*)mapping->data + offset,
                                   (size_t)length)
                 : pestle_str_make(NULL, 0);

@@ -196,7 +196,10 @@ static void reads_external_data(void** state) {
   assert_ok(import_at(&model, y));
   assert_memory_equal(y, expected, sizeof(y));
   model = external_model("w.bin", "8", "12");
-  assert_error(import_at(&model, y), MALFORMED, "holds 8 bytes");
+  assert_error(import_at(&model, y), MALFORMED,
+               "holds 8 bytes of 12, where 'w.bin' ends");
+  model = external_model("w.bin", "4", "13");
+  assert_error(import_at(&model, y), MALFORMED, "holds 12 bytes of 13");
   model = external_model("w.bin", "99999999999999", NULL);
   assert_error(import_at(&model, y), MALFORMED, "holds 0 bytes");
   model = external_model("w.bin", "x", NULL);
