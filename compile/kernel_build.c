@@ -363,6 +363,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   nest.is_fast = numerics == PESTLE_NUMERICS_FAST;
   nest.is_beside = k->is_beside;
   nest.halvings = no_scratch ? 0 : attempt;
+  nest.by_phases = target->caps.flags & PESTLE_TARGET_LANES;
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =

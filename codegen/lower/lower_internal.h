@@ -69,4 +69,14 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
 pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
                                          const pestle_node_t* node);
 
+// --- lower_phases.c ---
+// Whether all spatial dims of |node| that have zeros between the input's elements can leave
+// these out, and some do.
+bool pestle_lower_has_phases(const pestle_node_t* node);
+// From the result's position in spatial dim |i|, |*place|, and the number of a tap among those
+// of its phase, |*tap|: which element of the input meets which tap. Either may be none.
+void pestle_lower_phase(pestle_nest_t* nest, const pestle_node_t* node,
+                        size_t i, const pestle_affine_t** place,
+                        const pestle_affine_t** tap);
+
 #endif  // PESTLE_CODEGEN_LOWER_LOWER_INTERNAL_H_

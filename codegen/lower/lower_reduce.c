@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fault.h"
 #include "codegen/lower/lower_internal.h"
 #include "ir/conv.h"
@@ -382,6 +383,9 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
 typedef struct conv_t {
   pestle_index_t map, x, w;
   const pestle_affine_t* reduce[PESTLE_MAX_RANK + 1];
+  // Where the input is read without a padded copy: which elements and taps there are; NULL:
+  // all.
+  const pestle_expr_t *in_x, *in_w;
 } conv_t;
 
 // The padded, dilated input as a stage of its own: convolutions then read it
@@ -511,6 +515,48 @@ static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
           : c->reduce[i];
 }
 
+// The same of an input that is read as it lies.
+static void conv_phase(pestle_nest_t* nest, const pestle_node_t* node,
+                       conv_t* c, size_t i) {
+  int64_t xd = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
+  int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
+  int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
+  int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
+  int64_t extent = pestle_node_operand(node, 0)->type->dims[xd];
+  int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
+  if (step == 1) {
+    conv_spatial(nest, node, c, i);
+    c->x[xd] =
+        pestle_affine_add(nest, c->x[xd], pestle_affine_const(nest, -low));
+  } else {
+    int64_t yd = PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i];
+    c->x[xd] = c->map[yd];
+    c->w[wd] = c->reduce[i];
+    pestle_lower_phase(nest, node, i, &c->x[xd], &c->w[wd]);
+  }
+  c->x[xd] = pestle_lower_spread(nest, c->x[xd], 1, extent, &c->in_x);
+  if (taps % step)
+    c->w[wd] = pestle_lower_spread(nest, c->w[wd], 1, taps, &c->in_w);
+}
+
+// |value| at |index| where |exists|, else zero.
+static const pestle_expr_t* where(pestle_lower_t* lower,
+                                  const pestle_value_t* value,
+                                  const pestle_affine_t* const* index,
+                                  const pestle_expr_t* exists) {
+  pestle_nest_t* nest = lower->nest;
+  const pestle_lowered_t* v = &lower->values[value->scratch];
+  bool known = !exists || exists->kind == PESTLE_EXPR_CONST;
+  if (known && (!exists || exists->i))
+    return pestle_lower_at(lower, value, index);
+  const pestle_expr_t* zero = pestle_expr_const(nest, value->type->dtype, 0, 0);
+  if (known) return zero;
+  const pestle_expr_t* read =
+      v->splat ? v->splat : pestle_expr_read(nest, v->tensor, index, exists);
+  return pestle_expr_op(nest, PESTLE_OP_SELECT, zero->dtype, exists, read,
+                        zero);
+}
+
 // Batch and feature dims, with groups: output feature f of group f / (F / g)
 // reads the input features of its group.
 static void conv_features(pestle_nest_t* nest, const pestle_node_t* node,
@@ -561,13 +607,21 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   extents[taps.count] =
       w->type->dims[PESTLE_NODE_I64(node, kernel_input_feature_dimension)];
   conv_t c = {0};
-  int64_t phases;
-  pestle_lowered_t input = conv_input(lower, node, taps.count, &phases);
+  int64_t phases = 1;
+  pestle_lowered_t input = {0};
+  pestle_dtype_t dtype = pestle_node_operand(node, 0)->type->dtype;
+  bool spread = nest->by_phases && pestle_lower_has_phases(node) &&
+                padded_dtype(dtype) == dtype;
+  if (!spread) input = conv_input(lower, node, taps.count, &phases);
+  for (size_t i = 0; i < taps.count && spread; ++i) {
+    extents[i] = pestle_ceil_div(extents[i],
+                                 PESTLE_NODE_I64S(node, lhs_dilation).data[i]);
+  }
   uint32_t id = add_reduce(lower, "c", &domain, PESTLE_OP_ADD, extents,
                            taps.count + 1, c.map, c.reduce);
   if (nest->failed) return NULL;
   for (size_t i = 0; i < taps.count; ++i)
-    conv_spatial(nest, node, &c, i);
+    (spread ? conv_phase : conv_spatial)(nest, node, &c, i);
   conv_features(nest, node, &c, taps.count);
   if (phases > 1) {
     int32_t last = pestle_node_operand(node, 0)->type->rank - 1;
@@ -575,10 +629,12 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
     c.x[last] = pestle_affine_mod(nest, c.x[last], phases);
   }
   const pestle_expr_t* read =
-      input.splat ? input.splat
-                  : pestle_expr_read(nest, input.tensor, c.x, NULL);
+      spread        ? where(lower, pestle_node_operand(node, 0), c.x,
+                            pestle_lower_and(nest, c.in_x, c.in_w))
+      : input.splat ? input.splat
+                    : pestle_expr_read(nest, input.tensor, c.x, NULL);
   finish_contraction(
       lower, node, id,
-      product(nest, read, pestle_lower_at(lower, w, c.w), domain.dtype));
+      product(nest, read, where(lower, w, c.w, c.in_w), domain.dtype));
   return NULL;
 }

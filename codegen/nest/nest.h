@@ -283,6 +283,8 @@ struct pestle_nest_t {
   uint32_t halvings;    // of the L2 that the sketch counts on
   uint32_t subgroup;    // lanes of a subgroup that reduce together; 0: none
   bool wide_moves;      // vectors in memory say what they are aligned to
+  bool
+      by_phases;  // convolutions of spread inputs leave out taps that meet zeros
   pestle_nest_template_t template;  // that makes the kernel
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
   const char* wanted;    // "kind=name kind=name": choice.h; NULL: the usual

@@ -17,7 +17,9 @@ static void visit_affine(divisors_t* d, const pestle_affine_t* a) {
         !pestle_affine_depends(atom->affine, d->axis)) {
       continue;
     }
-    bool alone = pestle_affine_is_axis(atom->affine) == (int32_t)d->axis;
+    const pestle_affine_t* in = atom->affine;
+    bool alone = in->count == 1 && in->terms[0].coef == 1 &&
+                 in->terms[0].atom->kind == PESTLE_ATOM_AXIS;
     bool same = !d->divisor || d->divisor == atom->divisor;
     d->divisor = alone && same ? atom->divisor : -1;
   }
@@ -39,7 +41,9 @@ static int64_t group_of(pestle_sketch_t* k, uint32_t id, uint32_t axis) {
   return whole ? d.divisor : 0;
 }
 
-pestle_status_t pestle_sketch_unfuse_groups(pestle_sketch_t* k, uint32_t id) {
+static pestle_status_t unfuse_one(pestle_sketch_t* k, uint32_t id,
+                                  bool* out_done) {
+  *out_done = false;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_expr_t* read =
@@ -64,8 +68,15 @@ pestle_status_t pestle_sketch_unfuse_groups(pestle_sketch_t* k, uint32_t id) {
                        "of its own: a batch of products",
                        s->name, (long long)columns);
     PESTLE_TRY(pestle_schedule_unfuse(k->nest, id, axis, columns));
+    *out_done = true;
     return pestle_schedule_unfuse(k->nest, k->anchor, (uint32_t)of_anchor,
                                   columns);
   }
   return pestle_nest_status(k->nest);
+}
+
+pestle_status_t pestle_sketch_unfuse_groups(pestle_sketch_t* k, uint32_t id) {
+  for (bool done = true; done;)
+    PESTLE_TRY(unfuse_one(k, id, &done));
+  return NULL;
 }
