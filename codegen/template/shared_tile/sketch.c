@@ -14,6 +14,9 @@ enum {
   MOST_PARTS = 4,
   LEAST_STEPS = 16,  // of a part of k
   LONG_STEP = 64,
+  // Sums of a lane, and tiles of a core, with which lanes need not share k.
+  MANY_SUMS = 64,
+  ROUNDS = 3,
 };
 
 typedef struct staged_t {
@@ -38,12 +41,14 @@ static const pestle_shared_tile_t by_units[] = {
     {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA, false, 1},
     {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA, false, 1},
     {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA, false, 1},
+    {128, 16, 32, 32, 16, 4, PESTLE_UNITS_MMA, false, 1},
 };
 
 static const pestle_shared_tile_t by_lanes[] = {
     {128, 256, 16, 8, 16, 2, PESTLE_UNITS_LANES, false, 1},
     {128, 128, 16, 8, 8, 2, PESTLE_UNITS_LANES, false, 1},
     {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES, false, 1},
+    {128, 64, 16, 8, 8, 2, PESTLE_UNITS_LANES, false, 1},
     {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES, false, 1},
     {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES, false, 1},
     {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES, false, 1},
@@ -280,6 +285,13 @@ static bool choose_of(const staged_t* s, const pestle_shared_tile_t* tiles,
   return found;
 }
 
+// Whether all cores have several of such tiles, of which lanes have many sums each.
+static bool fills_rounds(const staged_t* s, const pestle_shared_tile_t* t) {
+  int64_t tiles = pestle_ceil_div(s->p.m.all, t->m) *
+                  pestle_ceil_div(s->p.n.all, t->n) * s->p.batch.all;
+  return t->r * t->c >= MANY_SUMS && tiles >= ROUNDS * (int64_t)s->k->cores;
+}
+
 static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
   static const struct {
     const pestle_shared_tile_t* tile;
@@ -292,7 +304,8 @@ static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
   double best = point_cycles(s);
   bool found =
       choose_of(s, menu[s->units].tile, menu[s->units].count, &best, out);
-  if (s->units) return found;
+  // Enough large tiles keep all cores busy without: in turns their lanes read less.
+  if (s->units || (found && fills_rounds(s, out))) return found;
   return choose_of(s, by_teams, sizeof by_teams / sizeof *by_teams, &best,
                    out) ||
          found;
