@@ -123,6 +123,17 @@ pestle_str_t pestle_onnx_string(pestle_onnx_call_t* call, const char* name,
   return attr ? attr->s : pestle_str(missing);
 }
 
+pestle_str_t pestle_onnx_word(pestle_onnx_call_t* call, const char* name,
+                              const char* missing, const char* words) {
+  pestle_str_t word = pestle_onnx_string(call, name, missing);
+  if (!pestle_str_is_one_of(word, words)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute '%s' is '%.*s', known are: %s", name,
+                     PESTLE_STR_ARG(word), words);
+  }
+  return word;
+}
+
 pestle_i64s_t pestle_onnx_ints(pestle_onnx_call_t* call, const char* name) {
   const pestle_onnx_attr_t* attr = attr_of(call, name, PESTLE_ONNX_ATTR_INTS);
   return attr ? (pestle_i64s_t){attr->ints, attr->count} : (pestle_i64s_t){0};

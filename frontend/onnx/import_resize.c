@@ -358,7 +358,8 @@ static void scale_from_sizes(pestle_onnx_call_t* call, const pestle_value_t* x,
                              const int64_t* axes, const double* sizes,
                              size_t count, resize_t* how) {
   pestle_str_t policy =
-      pestle_onnx_string(call, "keep_aspect_ratio_policy", "stretch");
+      pestle_onnx_word(call, "keep_aspect_ratio_policy", "stretch",
+                       "stretch not_larger not_smaller");
   bool stretch = pestle_str_equal_c(policy, "stretch");
   bool larger = pestle_str_equal_c(policy, "not_smaller");
   double common = larger ? 0 : (double)INFINITY;
@@ -484,8 +485,9 @@ void pestle_onnx_import_resize(pestle_onnx_call_t* call) {
   how.coordinates =
       pestle_onnx_string(call, "coordinate_transformation_mode",
                          first_form ? "asymmetric" : "half_pixel");
-  how.nearest = pestle_onnx_string(call, "nearest_mode",
-                                   first_form ? "floor" : "round_prefer_floor");
+  how.nearest = pestle_onnx_word(
+      call, "nearest_mode", first_form ? "floor" : "round_prefer_floor",
+      "round_prefer_floor round_prefer_ceil floor ceil");
   // Before opset 11 no attribute says which is the nearest.
   how.ceils_down = first_form && pestle_onnx_as_ort(call);
   how.cubic_a = pestle_onnx_float(call, "cubic_coeff_a", -0.75);

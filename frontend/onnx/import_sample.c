@@ -470,11 +470,12 @@ static bool read_rois(rois_t* r) {
   r->bins[1] = pestle_onnx_int(call, "output_width", 1);
   r->samples = pestle_onnx_int(call, "sampling_ratio", 0);
   r->scale = pestle_onnx_float(call, "spatial_scale", 1);
-  r->half_pixel = call->opset >= 16 &&
-                  pestle_str_equal_c(
-                      pestle_onnx_string(call, "coordinate_transformation_mode",
-                                         "half_pixel"),
-                      "half_pixel");
+  r->half_pixel =
+      call->opset >= 16 &&
+      pestle_str_equal_c(
+          pestle_onnx_word(call, "coordinate_transformation_mode", "half_pixel",
+                           "half_pixel output_half_pixel"),
+          "half_pixel");
   bool sane = r->bins[0] > 0 && r->bins[1] > 0 && r->bins[0] < 1 << 15 &&
               r->bins[1] < 1 << 15 && r->samples >= 0 && r->samples < 1 << 10;
   if (!sane || rank_of(x) != 4 || rank_of(rois) != 2 ||
@@ -651,8 +652,8 @@ void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
   sampler_t s = {.call = call, .axes = 2, .taps = 2, .padding = PAD_BORDER};
   s.x = flat_planes(call, pestle_onnx_convert(call, x, work_dtype(dtype)));
   s.image = pestle_onnx_convert(call, call->inputs[2], PESTLE_I64);
-  s.takes_maximum =
-      pestle_str_equal_c(pestle_onnx_string(call, "mode", "avg"), "max");
+  s.takes_maximum = pestle_str_equal_c(
+      pestle_onnx_word(call, "mode", "avg", "avg max"), "max");
   for (int i = 0; i < 2; ++i)
     s.extents[i] = pestle_onnx_dim(x, 2 + i);
   pestle_value_t* y =

@@ -1042,7 +1042,8 @@ static bool block_dims(pestle_onnx_call_t* call, int64_t* n, int64_t* c,
 void pestle_onnx_import_depth_to_space(pestle_onnx_call_t* call) {
   int64_t n, c, h, w, b;
   if (!block_dims(call, &n, &c, &h, &w, &b)) return;
-  bool crd = pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
+  bool crd = pestle_str_equal_c(
+      pestle_onnx_word(call, "mode", "DCR", "DCR CRD"), "CRD");
   int64_t depth = c / (b * b);
   const int64_t dcr_dims[6] = {n, b, b, depth, h, w};
   const int64_t crd_dims[6] = {n, depth, b, b, h, w};
@@ -1062,7 +1063,8 @@ void pestle_onnx_import_space_to_depth(pestle_onnx_call_t* call) {
   const int64_t split_dims[6] = {n, c, h / b, b, w / b, b};
   const int64_t dcr_order[6] = {0, 3, 5, 1, 2, 4};
   const int64_t crd_order[6] = {0, 1, 3, 5, 2, 4};
-  bool crd = pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
+  bool crd = pestle_str_equal_c(
+      pestle_onnx_word(call, "mode", "DCR", "DCR CRD"), "CRD");
   const int64_t dims[4] = {n, c * b * b, h / b, w / b};
   pestle_value_t* split =
       pestle_f_reshape(&call->f, call->inputs[0], 6, split_dims);

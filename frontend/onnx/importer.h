@@ -240,6 +240,9 @@ double pestle_onnx_float(pestle_onnx_call_t* call, const char* name,
                          double missing);
 pestle_str_t pestle_onnx_string(pestle_onnx_call_t* call, const char* name,
                                 const char* missing);
+// The same of |words|, between which spaces stand; another one is an error.
+pestle_str_t pestle_onnx_word(pestle_onnx_call_t* call, const char* name,
+                              const char* missing, const char* words);
 // Empty when missing.
 pestle_i64s_t pestle_onnx_ints(pestle_onnx_call_t* call, const char* name);
 typedef struct pestle_onnx_floats_t {

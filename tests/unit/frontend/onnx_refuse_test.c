@@ -657,6 +657,19 @@ static void refuses_rows(void** state) {
       {"SequenceConstruct 18 | f32[2] | o ; SequenceInsert 18 | $0 f32[2] "
        "!i64[]=5 | o",
        "its position is outside of a sequence of 1"},
+      {"Resize 19 mode:nearest nearest_mode:near | f32[1,1,4,4] - - "
+       "!i64[4]=1,1,8,8 | o",
+       "attribute 'nearest_mode' is 'near', known are: round_prefer_floor"},
+      {"Resize 19 mode:nearest keep_aspect_ratio_policy:larger | f32[1,1,4,4] "
+       "- - !i64[4]=1,1,8,8 | o",
+       "attribute 'keep_aspect_ratio_policy' is 'larger', known are: stretch"},
+      {"DepthToSpace 13 blocksize=2 mode:RCD | f32[1,8,2,3] | o",
+       "attribute 'mode' is 'RCD', known are: DCR CRD"},
+      {"RoiAlign 22 mode:sum | f32[1,1,10,10] f32[3,4] i64[3] | o",
+       "attribute 'mode' is 'sum', known are: avg max"},
+      {"RoiAlign 22 coordinate_transformation_mode:pixel | f32[1,1,10,10] "
+       "f32[3,4] i64[3] | o",
+       "is 'pixel', known are: half_pixel output_half_pixel"},
       {"TopK 11 | f32[4] !i64[2]=1,2 | o o",
        "its k has 2 elements, but must be one number"},
       {"TopK 11 | f32[4] !i64[1]=-1 | o o",
