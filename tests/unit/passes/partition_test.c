@@ -426,20 +426,13 @@ static void image_groups(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dot_in_parts),
-      cmocka_unit_test(mlp),
-      cmocka_unit_test(constraints),
-      cmocka_unit_test(tiles),
-      cmocka_unit_test(misfits),
-      cmocka_unit_test(inner_constraints),
-      cmocka_unit_test(composites),
-      cmocka_unit_test(aliases),
-      cmocka_unit_test(gradients),
-      cmocka_unit_test(norm_gradients),
-      cmocka_unit_test(block_dots),
-      cmocka_unit_test(scans),
-      cmocka_unit_test(image_groups),
-      cmocka_unit_test(priorities),
+      cmocka_unit_test(dot_in_parts), cmocka_unit_test(mlp),
+      cmocka_unit_test(constraints),  cmocka_unit_test(tiles),
+      cmocka_unit_test(misfits),      cmocka_unit_test(inner_constraints),
+      cmocka_unit_test(composites),   cmocka_unit_test(aliases),
+      cmocka_unit_test(gradients),    cmocka_unit_test(norm_gradients),
+      cmocka_unit_test(block_dots),   cmocka_unit_test(scans),
+      cmocka_unit_test(image_groups), cmocka_unit_test(priorities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
