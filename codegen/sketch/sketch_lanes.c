@@ -440,8 +440,10 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   while (shape.lanes > most)
     shape.lanes /= 2;
   // Short rows share a group, where they fill it evenly, or are a subgroup's each.
-  if (apart && many && beside % 2 == 0 && pays_half(&shape, vectors))
+  if (apart && many && beside % (2 * GROUP_LANES / ROW_SUBGROUP) == 0 &&
+      pays_half(&shape, vectors)) {
     shape.lanes /= 2;
+  }
   if (apart && shape.lanes < ROW_SUBGROUP &&
       beside % (ROW_SUBGROUP / shape.lanes)) {
     shape.lanes = ROW_SUBGROUP;
