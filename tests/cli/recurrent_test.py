@@ -423,8 +423,8 @@ def test_wide():
             done = subprocess.run([PESTLE, "dump", str(path), "--stage", "source",
                                    "--target", target], capture_output=True, text=True,
                                   check=False)
-        if done.returncode and "cuda" in done.stderr and "no backend" in done.stderr:
-            return
+        if done.returncode and "there is no device 'cuda'" in done.stderr:
+            return  # a build without it
         found = ["__cluster_dims__(1, 1, " in done.stdout,
                  "barrier.cluster.wait.acquire" in done.stdout,
                  "  pestle_launch_barrier();" in done.stdout]
