@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over 31 blocks of 32, of a row that is no short one: three kernels and no more levels.
-// schedule: ^nest "reduce_window_add_2"
+// A window over all that is in front, of a row that is no short one: one kernel.
+// explain: ^kernel 0: running_0$
 // also: ref,cpu=simt
 func.func @main(%x: tensor<40x992xf32>) -> tensor<40x992xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
