@@ -70,10 +70,10 @@ def main():
                 cache = folder / f"{name}.{i}"
                 # Where NVRTC and the driver keep what they compiled.
                 os.environ["CUDA_CACHE_PATH"] = str(folder / f"{name}.{i}.nv")
-                for to in (cold, warm):
-                    first, ms = times(options, path, small, cache)
-                    begin.append(first)
-                    to.append(ms)
+                first, ms = times(options, path, small, cache)
+                begin.append(first)
+                cold.append(ms)
+                warm.append(times(options, path, small, cache)[1])
             print(f"{name:26} cold {min(cold):7.0f} ms, warm {min(warm):5.0f}, "
                   f"a process begins in {min(begin):4.0f}", flush=True)
     return 0
