@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_test import Case  # noqa: E402
 
 HOPPER = ("--device", "ref", "--target-cpu", "simt90")
-WHOLE = "the zeros between its inputs are multiplied"
+WHOLE = "one kernel makes all phases of its results"
 
 
 def module(n, side, c, o, r, steps, pad, dtype):
