@@ -17,6 +17,7 @@ enum {
   // Sums of a lane, and tiles of a core, with which lanes need not share k.
   MANY_SUMS = 64,
   ROUNDS = 3,
+  WIDE = 128,  // columns of a large tile
 };
 
 typedef struct staged_t {
@@ -233,6 +234,12 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   // copied, unless that is by runs. On an H200 4,096^3 takes 2,909 us by 8 x 16 sums a lane,
   // one group a unit, 3,058 by 8 x 8, and 3,299 by steps of 8.
   int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
+  // Half of the usual columns bring the rows twice: only where fewer lie behind the last one.
+  bool narrow = !t->units && t->r * t->c == MANY_SUMS && t->n == WIDE / 2;
+  if (narrow && pestle_ceil_div(s->p.n.all, t->n) * t->n ==
+                    pestle_ceil_div(s->p.n.all, WIDE) * WIDE) {
+    return false;
+  }
   if (!t->units && t->r * t->c * t->k > 8 * 8 * 8 &&
       (s->p.a.run < 4 || s->p.b.run < 4)) {
     return false;

@@ -726,6 +726,8 @@ static void test_choice(void** state) {
       DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
   static const case_t whole =
       DOT("whole", "3200x4096xf32", "4096x4096xf32", NN, "3200x4096xf32", 0);
+  static const case_t rest =
+      DOT("rest", "4096x4096xf32", "4096x192xf32", NN, "4096x192xf32", 0);
   static const case_t few =
       DOT("few", "32x1024xf32", "3072x1024xf32", NT, "32x3072xf32", 0);
   static const case_t mixed = {
@@ -740,11 +742,11 @@ static void test_choice(void** state) {
   chooses(&thin, PESTLE_UNITS_MMA,
           "shared_tile c 16 64 64 16 16 4 units async\n");
   chooses(&tiny, PESTLE_UNITS_MMA, "bind y.a group.x");
-  // Of 16 bits by lanes; of f32 tiles are larger, for fewer bytes.
-  chooses(&large, PESTLE_UNITS_LANES, "shared_tile c 128 64 16 8 8 2\n");
+  chooses(&large, PESTLE_UNITS_LANES, "shared_tile c 128 128 16 8 8 2\n");
   chooses(&wide, PESTLE_UNITS_MMA, "shared_tile c 128 128 16 8 8 2 async\n");
   chooses(&whole, PESTLE_UNITS_MMA, "shared_tile c 128 256 16 8 16 2 async\n");
   chooses(&whole, PESTLE_UNITS_LANES, "shared_tile c 128 128 16 8 8 2\n");
+  chooses(&rest, PESTLE_UNITS_MMA, "shared_tile c 128 64 16 8 8 2 async\n");
   chooses(&large, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&wide, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
