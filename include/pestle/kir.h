@@ -24,8 +24,9 @@
 //     there they are the same in each of them. What one lane writes to shared or
 //     global memory, others see after a barrier. Groups of more lanes than one
 //     execution unit has (PESTLE_TARGET_WIDE_GROUPS) have no shared buffer; all
-//     lanes of one index along z are of one unit. Of more than PESTLE_WIDE_GROUP units
-//     is the only group of a kernel (PESTLE_TARGET_WIDE_LAUNCHES).
+//     lanes of one index along z are of one unit. A group of more
+//     than PESTLE_WIDE_GROUP units is alone in its kernel, where the target has
+//     PESTLE_TARGET_WIDE_LAUNCHES.
 //     Between the group loops and those of lanes there may be one CLUSTER loop, lo 0,
 //     step 1, of 1, 2, 4 or 8 groups: its index is the group's number in its cluster,
 //     those of the group loops count clusters. Groups of one cluster run at the same

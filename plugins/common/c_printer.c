@@ -163,13 +163,14 @@ static void measure(c_printer_t* p) {
   }
   uint64_t lanes_of_group = (uint64_t)p->lane[0] * p->lane[1] * p->lane[2];
   // Whole subgroups that share nothing but memory have more registers on units of their own.
-  bool apart = !p->source && !p->k->shared_bytes &&
+  bool apart = !p->source && !p->k->shared_bytes && p->d->wide_barrier &&
+               p->groups[2] <= 1 && pestle_kir_cluster(p->k) <= 1 &&
                p->lane[0] * p->lane[1] % 32 == 0 &&
                p->lane[2] <= PESTLE_WIDE_GROUP;
   p->wide = p->target->group_lanes && p->lane[2] > 1 &&
             (apart || lanes_of_group > p->target->group_lanes);
   p->launch_wide = p->wide && p->lane[2] > PESTLE_WIDE_GROUP;
-  bool alone = p->groups[0] * p->groups[1] == 1 && p->d->launch_barrier;
+  bool alone = p->groups[0] == 1 && p->groups[1] == 1 && p->d->launch_barrier;
   if (p->wide &&
       (!p->d->wide_barrier || p->groups[2] > 1 || p->k->shared_bytes ||
        p->source || (p->launch_wide && !alone))) {

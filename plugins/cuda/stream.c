@@ -210,16 +210,18 @@ static CUresult launch_kernel(const cuda_device_t* d, CUstream stream,
         k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
         k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);
   }
-  CUlaunchAttribute attribute = {
-      .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-      .value.programmaticStreamSerializationAllowed = 1};
-  if (k->at_once) {
-    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-    attribute.value.cooperative = 1;
+  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                                 .value.cooperative = 1};
+  // A kernel whose groups meet begins behind the one in front.
+  if (!k->at_once) {
+    attribute = (CUlaunchAttribute){
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .value.programmaticStreamSerializationAllowed = 1};
   }
+  uint32_t shared = k->at_once ? k->dynamic_shared : k->early_shared;
   CUlaunchConfig config = {
-      k->group[0], k->group[1],     k->group[2], k->lane[0], k->lane[1],
-      k->lane[2],  k->early_shared, stream,      &attribute, 1};
+      k->group[0], k->group[1], k->group[2], k->lane[0], k->lane[1],
+      k->lane[2],  shared,      stream,      &attribute, 1};
   return d->owner->driver.cuLaunchKernelEx(&config, k->function, arguments,
                                            NULL);
 }

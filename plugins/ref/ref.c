@@ -92,11 +92,12 @@ static void describe_ops(pestle_target_caps_t* caps) {
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
 // does, so that kernels with lanes run anywhere: "simt" has subgroups of 32
 // and matrix units as NVIDIA's, "simt90" tiles and warpgroups as Hopper's too,
+// "simt90c" has more cores with less memory each,
 // "simtm" units such as Apple's, "simt8" subgroups of 8, "simt1" none; "simtw" is
 // "simt" without integers of 64 bits.
 #define SIMT "simt"
 #define HOPPER "90"
-#define LITTLE "90c"  // more cores, each with less memory
+#define MANY_CORES "90c"  // more cores, each with less memory
 
 static bool is_hopper(const char* number) {
   return !strncmp(number, HOPPER, strlen(HOPPER));
@@ -114,7 +115,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
     caps->max_lanes_axis[axis] = 1024;
     caps->max_groups_axis[axis] = INT32_MAX;
   }
-  caps->cores = !strcmp(number, LITTLE) ? 64 : 4;
+  caps->cores = !strcmp(number, MANY_CORES) ? 64 : 4;
   caps->flags |= PESTLE_TARGET_LANES;
   if (is_hopper(number)) {
     caps->flags |= PESTLE_TARGET_APPROX | PESTLE_TARGET_WIDE_GROUPS |
@@ -182,7 +183,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->scratch_bytes = 227 << 10;
   caps->register_bytes_lane = 255 * 4;
   caps->register_bytes_group = 256 << 10;
-  if (!strcmp(number, LITTLE)) {
+  if (!strcmp(number, MANY_CORES)) {
     caps->scratch_bytes = 99 << 10;
     caps->register_bytes_group = 48 << 10;
   }
@@ -269,7 +270,8 @@ static bool is_lanes(const char* cpu) {
 }
 
 static bool knows_lanes(const char* cpu) {
-  static const char* const kinds[] = {"", "1", "8", HOPPER, LITTLE, "m", "w"};
+  static const char* const kinds[] = {"",         "1", "8", HOPPER,
+                                      MANY_CORES, "m", "w"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     if (!strcmp(cpu + strlen(SIMT), kinds[i])) return true;
   }

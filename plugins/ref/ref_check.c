@@ -486,9 +486,10 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
   for (int d = 0; d < 3; ++d)
     lanes *= kernel->lane[d] && kernel->lane[d] <= MAX_LANES ? kernel->lane[d]
                                                              : UINT32_MAX;
+  bool alone =
+      kernel->group[0] == 1 && kernel->group[1] == 1 && kernel->group[2] == 1;
   bool wide = !kernel->shared_bytes && kernel->lane[2] > 1 &&
-              (kernel->lane[2] <= PESTLE_WIDE_GROUP ||
-               kernel->group[0] * kernel->group[1] * kernel->group[2] == 1) &&
+              (kernel->lane[2] <= PESTLE_WIDE_GROUP || alone) &&
               lanes / kernel->lane[2] <= MAX_LANES;
   if (lanes > (wide ? MAX_WIDE_LANES : MAX_LANES)) {
     return REF_ERROR(host, MALFORMED, "ref: groups of no or too many lanes");
