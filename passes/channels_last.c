@@ -139,6 +139,7 @@ static bool keeps_channels(const pestle_node_t* node, const layout_t* l) {
   int64_t batch = l->lhs[0], images = x->dims[l->lhs[l->rank - 1]];
   int64_t bytes = run_bytes(x, x->dims[batch]);
   return batch == l->rank - 1 && bytes >= 4 && bytes > run_bytes(x, images) &&
+         pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) &&
          PESTLE_NODE_I64(node, feature_group_count) == 1 &&
          PESTLE_NODE_I64(node, batch_group_count) == 1;
 }

@@ -142,10 +142,13 @@ static bool read_split(pestle_node_t* node, split_t* p) {
   return filled <= MAX_PARTS && (p->one_part || p->parts <= MAX_PARTS);
 }
 
-// Whether one kernel can leave the zeros out.
+// Whether one kernel can leave the zeros out (codegen/lower/lower_phases.c).
 static bool can_stay(const split_t* p) {
-  for (int32_t i = 0; i < p->rank; ++i)
-    if (p->dims[i].step > 1 && p->dims[i].reversed) return false;
+  pestle_i64s_t apart = PESTLE_NODE_I64S(p->node, rhs_dilation);
+  for (int32_t i = 0; i < p->rank; ++i) {
+    if (p->dims[i].step > 1 && (p->dims[i].reversed || apart.data[i] != 1))
+      return false;
+  }
   return !p->one_part;
 }
 
@@ -559,9 +562,12 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
     split_t p;
     if (n->op != PESTLE_OP_CONVOLUTION || !read_split(n, &p)) continue;
     if (!pays(&p, s->caps)) {
-      pestle_remarks_add_on(s->remarks, "conv_transpose_phases", n, "whole",
-                            "one kernel makes all phases of its results: that "
-                            "takes less time than more kernels would");
+      pestle_remarks_add_on(
+          s->remarks, "conv_transpose_phases", n, "whole",
+          can_stay(&p) ? "one kernel makes all phases of its results: that "
+                         "takes less time than more kernels would"
+                       : "the zeros between its inputs are multiplied: that "
+                         "takes less time than more kernels would");
       PESTLE_TRY(round_up(&p, &s->changed));
       continue;
     }

@@ -51,6 +51,10 @@ LARGE = [
 ]
 
 
+# A tap alone meets every other result.
+ONE_TAP = (1, 5, 16, 16, 1, (2, 2), (0, 0), "f16")
+
+
 class Dilated(Case):
     def run_by(self, path, given, how):
         folder = self.folder / how[1]
@@ -78,6 +82,23 @@ class Dilated(Case):
         for case in SMALL:
             with self.subTest(case=case):
                 self.assertIn(WHOLE, self.both(case))
+
+    def test_one_tap(self):
+        said = self.both(ONE_TAP)
+        self.assertIn("the zeros between its inputs are multiplied", said)
+        self.assertNotIn(WHOLE, said)
+
+    def test_spread_gradient(self):
+        """Features outermost and images innermost: zeros are left out as elsewhere."""
+        text = (
+            "func.func @main(%x: tensor<1x28x31x64xf32>, %w: tensor<3x3x1x352xf32>) -> "
+            "tensor<64x57x63x352xf32> {\n  %y = stablehlo.convolution(%x, %w) dim_numbers = "
+            "[f, 0, 1, b]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[2, 2], [2, 2]], "
+            "lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+            "(tensor<1x28x31x64xf32>, tensor<3x3x1x352xf32>) -> tensor<64x57x63x352xf32>\n"
+            "  return %y : tensor<64x57x63x352xf32>\n}\n")  # fmt: skip
+        said = self.succeed("explain", self.write("g.mlir", text), *HOPPER)
+        self.assertIn("the zeros between its inputs are left out", said)
 
     def test_turned_windows(self):
         """A gradient without strides is one kernel, which reads its weights as they lie."""
