@@ -4,7 +4,7 @@
 #include "base/fault.h"
 #include "base/thread.h"
 
-bool pestle_control_is_cancelled(const pestle_control_t* control) {
+static bool is_cancelled(const pestle_control_t* control) {
   return control && control->cancel && !PESTLE_FAULT(trust_cancel) &&
          __atomic_load_n(control->cancel, __ATOMIC_RELAXED);
 }
@@ -14,7 +14,7 @@ static bool is_late(const pestle_control_t* control) {
 }
 
 bool pestle_control_is_over(const pestle_control_t* control) {
-  return pestle_control_is_cancelled(control) ||
+  return is_cancelled(control) ||
          (control && !PESTLE_FAULT(trust_cancel) && is_late(control));
 }
 
@@ -25,7 +25,7 @@ pestle_status_t pestle_control_check(const pestle_control_t* control,
   if (control->progress) {
     control->progress(control->progress_user, stage, done, total);
   }
-  if (pestle_control_is_cancelled(control)) {
+  if (is_cancelled(control)) {
     return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
   }
   if (is_late(control)) {

@@ -10,9 +10,8 @@
 PESTLE_NODISCARD pestle_status_t
 pestle_control_check(const pestle_control_t* control, const char* stage,
                      int64_t done, int64_t total);
-// Whether the caller has cancelled; for any thread, reports nothing.
-bool pestle_control_is_cancelled(const pestle_control_t* control);
-// The same, or the deadline has passed.
+// Whether the caller has cancelled, or the deadline has passed; for any thread, reports
+// nothing.
 bool pestle_control_is_over(const pestle_control_t* control);
 
 #endif  // PESTLE_COMPILE_CONTROL_H_

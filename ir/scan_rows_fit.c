@@ -142,32 +142,39 @@ static int64_t cycles_of(const pestle_scan_rows_t* r,
   return lane * rounds + shared / WARP + barrier;
 }
 
+// The best fit so far, if there is one.
+typedef struct best_t {
+  pestle_scan_rows_fit_t fit;
+  int64_t cycles;
+  bool found;
+} best_t;
+
+static void try_fit(const pestle_scan_rows_t* r, int64_t state, int64_t split,
+                    int64_t units, bool by_lanes,
+                    const pestle_scan_rows_room_t* room, best_t* best) {
+  pestle_scan_rows_fit_t fit;
+  bool whole = split == 1 || (split <= room->subgroup &&
+                              FOUR * split <= aligned(r->width, FOUR));
+  if (!whole || !fits(r, state, split, units, by_lanes, room, &fit)) return;
+  int64_t cycles = cycles_of(r, &fit);
+  if (best->found && cycles >= best->cycles) return;
+  *best = (best_t){fit, cycles, true};
+}
+
 bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,
                           const pestle_scan_rows_room_t* room,
                           pestle_scan_rows_fit_t* out_fit) {
-  bool found = false;
-  int64_t least = 0;
+  best_t best = {.found = false};
   int64_t most =
       room->launch_units > room->units ? room->launch_units : room->units;
+  // A cluster's units are a power of two; those of a launch are any that divide the columns.
   for (int64_t units = 1; units <= most;
        units = units < room->units ? 2 * units : units + 1) {
-    bool alone = units > room->units;
-    // From the last bit on the rows are the lanes'.
-    for (int64_t way = 1; way <= MOST_SPLIT << alone; way *= 2) {
-      pestle_scan_rows_fit_t fit;
-      bool by_lanes = way > MOST_SPLIT;
-      int64_t split = by_lanes ? MOST_SPLIT : way;
-      bool whole = split == 1 || (split <= room->subgroup &&
-                                  FOUR * split <= aligned(r->width, FOUR));
-      if (!whole || !fits(r, state, split, units, by_lanes, room, &fit))
-        continue;
-      int64_t cycles = cycles_of(r, &fit);
-      if (!found || cycles < least) {
-        least = cycles;
-        *out_fit = fit;
-      }
-      found = true;
-    }
+    for (int64_t split = 1; split <= MOST_SPLIT; split *= 2)
+      try_fit(r, state, split, units, false, room, &best);
+    if (units > room->units)
+      try_fit(r, state, MOST_SPLIT, units, true, room, &best);
   }
-  return found;
+  if (best.found) *out_fit = best.fit;
+  return best.found;
 }

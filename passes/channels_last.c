@@ -125,10 +125,7 @@ static bool comes_turned(const pestle_node_t* node) {
 
 // Bytes of the runs, at most 16, that |count| elements side by side are.
 static int64_t run_bytes(const pestle_type_t* type, int64_t count) {
-  int64_t bytes = 16, all = count * (int64_t)pestle_dtype_size(type->dtype);
-  while (all % bytes)
-    bytes /= 2;
-  return bytes;
+  return pestle_gcd(16, count * (int64_t)pestle_dtype_size(type->dtype));
 }
 
 // Whether it is the gradient by the weights of a convolution of channels last: those are its

@@ -169,6 +169,8 @@ bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t reduce);
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
 // Whether stage |id| is read by the anchor at exactly the anchor's axes.
 bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
+// The only one of the first |count| stages that is left beside the anchor, or -1.
+int32_t pestle_sketch_only_stage(const pestle_sketch_t* k, uint32_t count);
 // Whether the reduction |s| may be taken in another order than it says.
 bool pestle_sketch_reorders(const pestle_sketch_t* k,
                             const pestle_nest_stage_t* s);

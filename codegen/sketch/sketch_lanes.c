@@ -186,13 +186,7 @@ pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
 
 // The only stage that is not inlined.
 static int32_t only_stage(const pestle_sketch_t* k) {
-  int32_t found = -1;
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (is_placed(k, s)) continue;
-    if (found >= 0) return -1;
-    found = (int32_t)s;
-  }
-  return found;
+  return pestle_sketch_only_stage(k, (uint32_t)k->nest->stages.size);
 }
 
 // What a thread has of the results of the one reduction: a vector side by side along the last

@@ -258,13 +258,12 @@ pestle_status_t pestle_sketch_place_levels(pestle_sketch_t* k, uint32_t stage,
 
 // --- Rows side by side ---
 
-// The one stage that is left beside the anchor, or -1.
-static int32_t only_stage(const pestle_sketch_t* k) {
+int32_t pestle_sketch_only_stage(const pestle_sketch_t* k, uint32_t count) {
   int32_t found = -1;
-  for (uint32_t i = 0; i < k->anchor; ++i) {
-    if (pestle_sketch_stage(k, i)->inlined) continue;
+  for (uint32_t s = 0; s < count; ++s) {
+    if (s == k->anchor || pestle_sketch_stage(k, s)->inlined) continue;
     if (found >= 0) return -1;
-    found = (int32_t)i;
+    found = (int32_t)s;
   }
   return found;
 }
@@ -277,7 +276,7 @@ typedef struct side_t {
 // The reduction of rows, each in order, that is all the kernel does; -1.
 static int32_t find_lone_reduce(pestle_sketch_t* k, uint32_t rows) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int32_t id = only_stage(k);
+  int32_t id = pestle_sketch_only_stage(k, k->anchor);
   if (!rows || y->order_count != rows || y->is_reduction || id < 0) return -1;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, (uint32_t)id);
   bool fits = s->is_reduction && pestle_sketch_contiguous_reduce(k, s) >= 0 &&

@@ -769,27 +769,31 @@ static bool* find_picked(c_printer_t* p) {
   return picked;
 }
 
+// Bytes of buffer |b| if it is a global one that is read alone, or one that is written.
+static double bytes_of(const c_printer_t* p, uint32_t b, bool read_only) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+  bool counts = u->scope == PESTLE_KIR_GLOBAL &&
+                read_only == ((u->flags & PESTLE_KIR_READONLY) != 0);
+  return counts ? (double)u->count * pestle_dtype_size((pestle_dtype_t)u->dtype)
+                : 0;
+}
+
 // Whether the kernel lets the next one begin before all of its groups have ended, which is
 // worth a fifth of a microsecond. Measured on an H200: groups that say so begin every
 // 1.35 ns at best, others every 0.73. Of many small groups that would be the kernel's time,
 // not what it moves: 12,960 of 128 lanes that turn rows took 17.1 us, and 9.4.
 static bool lets_begin(c_printer_t* p) {
   const double group = 1.35, start = 1400, bytes_a_ns = 3500;
-  double bytes = 0, made = 0, groups = p->groups[0];
   const bool* picked = find_picked(p);
-  for (int pass = 0; pass < 2; ++pass) {
-    for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
-      const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
-      bool makes = !(u->flags & PESTLE_KIR_READONLY);
-      if (u->scope != PESTLE_KIR_GLOBAL || makes == pass) continue;
-      double all =
-          (double)u->count * pestle_dtype_size((pestle_dtype_t)u->dtype);
-      bool is_part = picked && picked[b] && !makes && all > made;
-      if (makes) made += all;
-      bytes += is_part ? made : all;
-    }
+  double made = 0;
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b)
+    made += bytes_of(p, b, false);
+  double bytes = made;
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    double all = bytes_of(p, b, true);
+    bytes += picked && picked[b] && all > made ? made : all;
   }
-  groups *= (double)p->groups[1] * p->groups[2];
+  double groups = (double)p->groups[0] * p->groups[1] * p->groups[2];
   return p->waits || groups * group <= start + bytes / bytes_a_ns;
 }
 

@@ -255,8 +255,12 @@ static pestle_kir_id_t shown_by(const flash_t* t, const shown_t* of,
                                                   .arg = {there, at(t, 0)}});
 }
 
-static void meet_groups(const flash_t* t) {
-  pestle_kir_act(t->k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+static void meet_others(const flash_t* t, bool by_group) {
+  if (by_group) {
+    pestle_kir_act(t->k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+  } else {
+    pestle_kir_barrier(t->k);
+  }
 }
 
 static void show(const flash_t* t, const shown_t* of, uint32_t registers) {
@@ -287,52 +291,55 @@ static void join(const flash_t* t, const shown_t* of, bool by_group,
   pestle_kir_end(k);
 }
 
-// Joins what the groups of the cluster found, of which each subgroup has |part| columns of
-// eight: the first group has them then.
-static void join_groups(flash_t* t, int64_t part) {
-  pestle_kir_id_t zero = at(t, 0);
-  shown_t maxima = add_shown(t, "group_maxima", 2, 1);
-  shown_t totals = add_shown(t, "group_totals", 2, 1);
-  shown_t sums = add_shown(t, "group_parts", part, 4);
+// The totals and the sums that the teams of a group, or the groups, have shown each other.
+typedef struct found_t {
+  shown_t totals, sums;
+} found_t;
+
+// Shows what was found, |columns| of eight, scaled to the most that any of them has.
+static found_t show_found(flash_t* t, bool by_group, int64_t columns) {
+  shown_t maxima = add_shown(t, by_group ? "group_maxima" : "maxima", 2, 1);
+  found_t found;
+  found.totals = add_shown(t, by_group ? "group_totals" : "totals", 2, 1);
+  found.sums = add_shown(t, by_group ? "group_parts" : "parts", columns, 4);
   show(t, &maxima, t->r.most);
-  meet_groups(t);
-  join(t, &maxima, true, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
+  meet_others(t, by_group);
+  join(t, &maxima, by_group, PESTLE_OP_MAXIMUM, at(t, 0), 2, t->r.next);
   pestle_flash_rows_scale(&t->r);
   pestle_flash_rows_scale_sums(&t->r);
-  show(t, &totals, t->r.all);
-  show(t, &sums, t->r.sums);
-  meet_groups(t);
-  pestle_kir_if(t->k, pestle_kir_scalar_i(t->k, PESTLE_OP_EQ, t->rank, 0));
-  join(t, &totals, true, PESTLE_OP_ADD, zero, 2, t->r.all);
-  join(t, &sums, true, PESTLE_OP_ADD, zero, part, t->r.sums);
+  show(t, &found.totals, t->r.all);
+  show(t, &found.sums, t->r.sums);
+  meet_others(t, by_group);
+  return found;
 }
 
-// Joins what the teams found; each one has a part of the columns.
+static void join_found(const flash_t* t, const found_t* found, bool by_group,
+                       pestle_kir_id_t first, int64_t part) {
+  join(t, &found->totals, by_group, PESTLE_OP_ADD, at(t, 0), 2, t->r.all);
+  join(t, &found->sums, by_group, PESTLE_OP_ADD, first, part, t->r.sums);
+}
+
+// Joins what the teams found; each one has a part of the columns. Of what the groups of a
+// cluster found the first one makes the results.
 static void join_teams(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
-  pestle_kir_id_t zero = at(t, 0);
-  shown_t maxima = add_shown(t, "maxima", 2, 1);
-  shown_t totals = add_shown(t, "totals", 2, 1);
-  shown_t sums = add_shown(t, "parts", t->r.columns / 8, 4);
-  show(t, &maxima, t->r.most);
-  pestle_kir_barrier(k);
-  join(t, &maxima, false, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
-  pestle_flash_rows_scale(&t->r);
-  pestle_flash_rows_scale_sums(&t->r);
-  show(t, &totals, t->r.all);
-  show(t, &sums, t->r.sums);
-  pestle_kir_barrier(k);
-  int64_t part = pestle_ceil_div(sums.count, SUBGROUPS);
-  pestle_kir_id_t first = pestle_kir_madi(k, t->subgroup, part, zero);
-  t->r.beyond = sums.count % SUBGROUPS != 0;
-  join(t, &totals, false, PESTLE_OP_ADD, zero, 2, t->r.all);
-  join(t, &sums, false, PESTLE_OP_ADD, first, part, t->r.sums);
-  if (t->parts > 1) join_groups(t, part);
+  int64_t columns = t->r.columns / 8;
+  int64_t part = pestle_ceil_div(columns, SUBGROUPS);
+  found_t found = show_found(t, false, columns);
+  pestle_kir_id_t first = pestle_kir_madi(k, t->subgroup, part, at(t, 0));
+  t->r.beyond = columns % SUBGROUPS != 0;
+  join_found(t, &found, false, first, part);
+  if (t->parts > 1) {
+    found = show_found(t, true, part);
+    pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->rank, 0));
+    join_found(t, &found, true, at(t, 0), part);
+  }
   pestle_flash_rows_results(&t->r, first, part);
-  if (t->parts == 1) return;
-  pestle_kir_end(k);
-  // Who has ended has no memory.
-  meet_groups(t);
+  if (t->parts > 1) {
+    pestle_kir_end(k);
+    // Who has ended has no memory.
+    meet_others(t, true);
+  }
 }
 
 // --- The whole ---
