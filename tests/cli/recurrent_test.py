@@ -180,6 +180,7 @@ def test_many_narrow_rows():
                         f"tensor<{h}x{4 * h}xbf16>) -> tensor<{b}x{4 * h}xf32>")
             lines.append(line)
         x = np.random.default_rng(4).standard_normal((t, b, h)).astype(np.float32)
+        # Weights and states are rounded to bf16, 2^-9 of each; those of network() are not.
         check(f"narrow {case}", "\n".join(lines) + "\n", [x],
               [network(case, x.astype(np.float64))], cpus=("simt90c",), scans=scans, most=1e-2)
 
